@@ -256,9 +256,10 @@ class LineReader:
         self._runs: dict[int, tuple[str | None, str]] = {}  # the name and the question of each
         self._printed_forms: dict[str, str] = {}
         self._plan_costs: dict[str, list[str] | None] = {}  # by the plan, as the log states it
-        # The mechanism and the loss of the latest line, with their texts, which later lines share.
+        # The mechanism, the loss and the cost of the latest line, which later lines share.
         self._mechanism: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
+        self._cost: list[str] | None = None
         # The numbers of the spends that have an outcome, and of their answers; 0 for a failure.
         self._spend_numbers, self._answer_numbers = array("q"), array("q")
         self._counting: str | None = None  # how the notion is named in entries
@@ -347,6 +348,9 @@ class LineReader:
             opened = self._log.entry(run).facts
             self._runs[run] = opened.get("run"), opened.get("question", "")
         run_name, run_question = (None, "") if run is None else self._runs[run]
+        cost = self.plan_cost(spend) if kind == "plan" else spend.cost
+        if cost != self._cost:
+            self._cost = cost
         # By place, not by name: a long history is read a twentieth faster.
         return Line(
             spend.seq, spend.time, spend.author, kind, description, facts or {}, self._loss[1],
@@ -354,7 +358,7 @@ class LineReader:
             spend.undeclared, spend.executor, self._notion, tuple(spend.buckets or ()),
             "" if spend.proof is None else str(spend.proof.get("sha256")),
             spend.question or run_question,
-            self.plan_cost(spend) if kind == "plan" else spend.cost,
+            self._cost,
         )  # fmt: skip
 
     def plan_cost(self, spend: Spend) -> list[str] | None:

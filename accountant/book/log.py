@@ -349,8 +349,7 @@ class Log:
     def _pinned(self, own_too: bool) -> list[ChainHead]:
         """Return the pinned heads."""
         pins = (self._pin, self._own_pin if own_too else None)
-        heads = [None if pin is None else pin.read() for pin in pins]
-        return [head for head in heads if head is not None]
+        return [head for pin in pins if pin is not None and (head := pin.read()) is not None]
 
     def advance_pins(self) -> None:
         """Write the last head that was read to the pins."""
@@ -364,13 +363,14 @@ class Log:
         last_rows = self.storage.ask(LAST_ENTRIES)
         head = self._checked(last_rows[:2], last_rows[0][0] if last_rows else 0)
         # The root of the index is needed next, and was read together with the head.
+        root = head.index_root
         for row, before in pairwise(last_rows[1:]):
-            if row[0] == head.index_root == before[0] + 1:
+            if row[0] == root == before[0] + 1:
                 self._cached_entries[row[0]] = self._checked([row, before], row[0])
         self.refuse_unless_there(self.last_seen_head, head)
         for link in pinned:
             self.refuse_unless_there(link, head, f"; {ACCEPT} goes on from a backup")
-        if head.index_root is not None and not self.storage.has_length(head.seq):
+        if root is not None and not self.storage.has_length(head.seq):
             why = "has lost or gained entries: its length is noted as another"
             raise LedgerCorrupt(self.name, why, head.seq)
         self.signatures.refuse_lost_roles(head, self.first_facts)
