@@ -624,7 +624,7 @@ class Log:
         if next_hash(rows[1][2], body) != mark:
             raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
         for known in (self._head, self._read_head):
-            if known is not None and known.hash == mark:  # a text of this hash says the same
+            if known is not None and known.chain_head == (seq, mark):  # its text is the same
                 return known
         facts = parse_facts(self.name, seq, body)
         self.signatures.refuse_other(rows[1][2], body, facts, mark)
