@@ -315,6 +315,7 @@ class Book(TableDisplay):
         runs: int | None = None,
         verified: bool | None = None,
         proof: bytes | str | os.PathLike[str] | None = None,
+        raise_needs: int | None = None,
     ) -> Status:
         """Create a data set with its budget, or open the one that is there.
 
@@ -362,6 +363,9 @@ class Book(TableDisplay):
         proof : bytes or path, optional
             What ``Tight().certify(runs * plan, delta, proof=...)`` wrote, at the budget's delta: it
             is checked before anything is written, and the log names its digest.
+        raise_needs : {1, 2}, optional
+            2 where a larger budget or a later end of this data set needs two curators, whatever the
+            roles ask for; from then on other roles need two as well.  It stays so.
 
         Returns
         -------
@@ -378,7 +382,7 @@ class Book(TableDisplay):
         """
         requested_terms = DatasetTerms(
             budget, notion, order, users, unit, idealised, expires, people, window, carry, buckets,
-            plan, runs, verified, proof,
+            plan, runs, verified, proof, raise_needs,
         )  # fmt: skip
         if budget is not None and self._opened_account(checked_name("name", name)) is None:
             if self._verified and verified is None:

@@ -75,6 +75,7 @@ class BookLedger(Ledger):
             self._noise_fingerprint,
             lambda: self._answering,
             rng is not None,
+            undeclared,
             buckets,
         )
         super().__init__(data, plan, rng, public, "full", undeclared, meter)
@@ -266,7 +267,8 @@ class BookMeter:
     """The meter of a `BookLedger`: a charge is an entry on disk.
 
     ``fingerprint`` returns the fingerprint of fresh noise; ``is_answering`` returns whether the
-    gate is computing an answer.  ``run`` is set while a plan is followed, ``label`` during a
+    gate is computing an answer; ``undeclared`` whether the gate takes mechanisms of classes that
+    were not declared.  ``run`` is set while a plan is followed, ``label`` during a
     labelled release.  ``waiting`` holds the releases that were charged and have no answer yet, in
     order; ``buckets`` are the names of the buckets that pay, none for a data set without buckets.
     """
@@ -277,10 +279,11 @@ class BookMeter:
         fingerprint: FreshnessCheck,
         is_answering: Callable[[], bool],
         seeded: bool,
+        undeclared: bool,
         buckets: tuple[str, ...] = (),
     ) -> None:
         self.reservations, self.account = reservations, reservations.account
-        self.seeded, self.buckets = seeded, buckets
+        self.seeded, self.undeclared, self.buckets = seeded, undeclared, buckets
         self.fingerprint, self.is_answering = fingerprint, is_answering
         self.run: PlanRun | None = None
         self.executor = ""  # class name of an executor that the caller gave
@@ -326,8 +329,7 @@ class BookMeter:
             **self.bucket_facts,
             **self.question_facts,
         }
-        undeclared = name_of_undeclared(mechanism)
-        if undeclared:
+        if self.undeclared and (undeclared := name_of_undeclared(mechanism)):
             facts["undeclared"] = undeclared
         if self.executor:
             facts["executor"] = self.executor

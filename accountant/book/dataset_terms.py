@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
-from accountant.book.chain.entries import TERMS, checked_name, dataset_key
+from accountant.book.chain.entries import TERMS, asks_for_two, checked_name, dataset_key
+from accountant.book.chain.roles import RAISE_NEEDS
 from accountant.book.limits.plan_proofs import proof_for
 from accountant.book.limits.second_curator import append_or_propose
 from accountant.book.limits.terms import Terms, exceeds_every_way, utc_time
@@ -67,6 +68,7 @@ class DatasetTerms(NamedTuple):
     runs: int | None = None  # how many of its runs
     verified: bool | None = None  # whether only plans with a proof of their cost are charged
     proof: Proof | CheckedProof | None = None  # that of all runs of the plan
+    raise_needs: int | None = None  # the curators whom a change needs that gives more
 
     def checked_facts(self) -> dict[str, Any]:
         """Return the terms as an entry states them, each checked."""
@@ -84,6 +86,9 @@ class DatasetTerms(NamedTuple):
             if rule == (None, None):
                 rule = rule_for(set_aside_plan, budget)
         notion = notion_of(rule[0], budget, rule[1])
+        curators_needed = 1
+        if self.raise_needs is not None:
+            curators_needed = RAISE_NEEDS.check("raise_needs", self.raise_needs)
         return {
             "epsilon": budget.epsilon,
             "delta": budget.delta,
@@ -95,6 +100,7 @@ class DatasetTerms(NamedTuple):
             **self._checked_flag("verified", self.verified),
             **({} if self.expires is None else {"expires": utc_time("expires", self.expires)}),
             **({} if self.people is None else {"people": checked_name("people", self.people)}),
+            **({"raise_needs": curators_needed} if curators_needed > 1 else {}),
             **limits,
         }
 
@@ -151,6 +157,10 @@ class DatasetTerms(NamedTuple):
                 return
             if self.window is not None:
                 log.refuse_clock_ahead()
+            curators = () if log.roles is None else log.roles.facts()["curators"]
+            if asks_for_two(facts) and len(curators) < 2:
+                allowed = "1, or asked for in a book whose roles name two curators (Book.set_roles)"
+                raise ParameterError("raise_needs", self.raise_needs, allowed)
             opened = log.append("dataset", facts, name, dataset_key(name))
             if self.plan is not None:
                 Reservations(Account(log, opened)).set_aside(
@@ -197,6 +207,7 @@ class DatasetTerms(NamedTuple):
                 account.aside and account.aside["plan"],
             ),
             ("runs", self.runs, account.aside and account.aside["runs"]),
+            ("raise_needs", self.raise_needs, opened.raise_needs),
         ):
             if requested is not None and requested != stored:
                 raise ParameterError(argument, requested, f"{stored!r}, as the data set was opened")

@@ -12,9 +12,8 @@ from itertools import chain
 from typing import Any
 
 from accountant.book.history import Line
-from accountant.book.status import Status
+from accountant.book.status import Status, format_spent
 from accountant.files import csv_lines
-from accountant.formatting import format_upper
 from accountant.plans.adjacency import Adjacency
 
 SCHEMA = 1  # the version of both JSON formats
@@ -99,7 +98,9 @@ def registry_rows(
         "epsilon": status.most,  # with what earlier windows may leave to a later one
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
-        "spent": f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}",
+        "spent": (
+            f"{status.counts} {format_spent(status.total, status.limit)} of {status.limit:.6g}"
+        ),
         "composition": AFTER_PLAN if status.after_plan else COMPOSITION_NAMES[status.notion],
         "accountant": FILTER_NOTE,
         "post-processing": post_processing,

@@ -259,10 +259,11 @@ class LineReader:
         # The cost of each plan, as the log states it.  No change of the terms changes a cost, and
         # after a certified plan all costs are epsilons: that plan is the first charge.
         self._plan_costs: dict[str, list[str] | None] = {}
-        # The mechanism or plan and the loss of the latest line, with their texts, which later lines
-        # share.
+        # The mechanism or plan, the loss and the cost of the latest line, with their texts, which
+        # later lines share.
         self._described: tuple[dict[str, Any] | None, str] = None, ""
         self._loss: tuple[dict[str, Any] | None, str] = None, ""
+        self._cost: list[str] | None = None
         # The numbers of the spends that have an outcome, and of their answers; 0 for a failure.
         self._spend_numbers, self._answer_numbers = array("q"), array("q")
         self._counting: str | None = None  # how entries name the notion; None for the usual one
@@ -354,29 +355,18 @@ class LineReader:
             opened = self._log.entry(run).facts
             self._runs[run] = opened.get("run"), opened.get("question", "")
         run_name, run_question = (None, "") if run is None else self._runs[run]
+        cost = self.plan_cost(spend) if kind == "plan" else spend.cost
+        if cost != self._cost:
+            self._cost = cost
+        # By place, not by name: a long history is read a twentieth faster.
         return Line(
-            seq=spend.seq,
-            time=spend.time,
-            author=spend.author,
-            kind=kind,
-            what=description,
-            facts=facts or {},
-            loss=self._loss[1],
-            spent=self._spent,
-            who=user_count,
-            label=spend.label,
-            run=run_name,
-            seeded=spend.seeded,
-            outcome=outcome,
-            answer=answer,
-            undeclared=spend.undeclared,
-            executor=spend.executor,
-            notion=self._notion,
-            buckets=tuple(spend.buckets or ()),
-            proof="" if spend.proof is None else str(spend.proof.get("sha256")),
-            question=spend.question or run_question,
-            cost=self.plan_cost(spend) if kind == "plan" else spend.cost,
-        )
+            spend.seq, spend.time, spend.author, kind, description, facts or {}, self._loss[1],
+            self._spent, user_count, spend.label, run_name, spend.seeded, outcome, answer,
+            spend.undeclared, spend.executor, self._notion, tuple(spend.buckets or ()),
+            "" if spend.proof is None else str(spend.proof.get("sha256")),
+            spend.question or run_question,
+            self._cost,
+        )  # fmt: skip
 
     def plan_cost(self, spend: Spend) -> list[str] | None:
         """Return what a plan alone costs, encoded; None if its class is not installed here."""

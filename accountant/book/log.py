@@ -30,6 +30,7 @@ from accountant.book.chain.entries import (
     RESTORED,
     ROLES,
     TERMS,
+    TWO_CURATORS_KEY,
     ChainHead,
     LogEntry,
     LogTimes,
@@ -88,8 +89,11 @@ class Log:
         signing_key: SigningKey | AuthorKey | None = None,
     ) -> None:
         self.storage, self.signing_key = storage, signing_key
-        self.signatures = Signatures(storage.name, signing_key, self.entry, self.body)
+        self.signatures = Signatures(
+            storage.name, signing_key, self.entry, self.body, self.asked_before
+        )
         self._head: LogEntry | None = None
+        self._read_head: LogEntry | None = None  # the head as the last transaction found it
         self.first_facts: dict[str, Any] = {"kind": "book"}  # of entry 1, once it was read
         self._cached_entries: dict[int, LogEntry] = {}
         self.wait = wait
@@ -143,7 +147,7 @@ class Log:
         try:
             with storage.reading():
                 is_empty = storage.empty
-                if not is_empty:
+                if not is_empty and isinstance(signing_key, SigningKey):
                     log.signatures.fit(storage.ask(LAST_ENTRIES))
             if is_empty and make is Make.NEVER:
                 allowed = f"{MAKE_ONE}; a login of a server sees only schemas that it may use"
@@ -201,8 +205,11 @@ class Log:
                 start = self.entry(first_checked).chain_head
                 roles = self.entry(first_checked).roles_after
             for entry in self.entries_after(start):
-                self.signatures.refuse_other_roles(roles, entry.facts)
-                roles = entry.roles_after
+                facts = entry.facts
+                if facts.get("roles", 0) != roles:
+                    self.signatures.refuse_other_roles(roles, facts)
+                if facts["kind"] == ROLES:
+                    roles = entry.seq
             self.signatures.refuse_lost_roles(self.head, self.first_facts)
 
     # --- transactions
@@ -227,7 +234,6 @@ class Log:
                     if self.head.index_root is None:
                         self._index_old_entries()
                     yield
-                    self.storage.note_length(self.head.seq)
             except BaseException:
                 self.forget_entries()  # an entry in the cache may not be committed
                 self._refuses_older_versions = False
@@ -270,7 +276,8 @@ class Log:
 
     def _take_author(self) -> None:
         """Write under the name that the roles give the holder of the key; else as was stated."""
-        name = self.signatures.author_after(self.head)
+        is_person = isinstance(self.signing_key, AuthorKey)
+        name = self.signatures.author_after(self.head) if is_person else None
         if name is None:
             self.author = self._user
         else:
@@ -342,8 +349,7 @@ class Log:
     def _pinned(self, own_too: bool) -> list[ChainHead]:
         """Return the pinned heads."""
         pins = (self._pin, self._own_pin if own_too else None)
-        heads = [None if pin is None else pin.read() for pin in pins]
-        return [head for head in heads if head is not None]
+        return [head for pin in pins if pin is not None and (head := pin.read()) is not None]
 
     def advance_pins(self) -> None:
         """Write the last head that was read to the pins."""
@@ -357,17 +363,19 @@ class Log:
         last_rows = self.storage.ask(LAST_ENTRIES)
         head = self._checked(last_rows[:2], last_rows[0][0] if last_rows else 0)
         # The root of the index is needed next, and was read together with the head.
+        root = head.index_root
         for row, before in pairwise(last_rows[1:]):
-            if row[0] == head.index_root == before[0] + 1:
+            if row[0] == root == before[0] + 1:
                 self._cached_entries[row[0]] = self._checked([row, before], row[0])
         self.refuse_unless_there(self.last_seen_head, head)
         for link in pinned:
             self.refuse_unless_there(link, head, f"; {ACCEPT} goes on from a backup")
-        if head.index_root is not None and not self.storage.has_length(head.seq):
+        if root is not None and not self.storage.has_length(head.seq):
             why = "has lost or gained entries: its length is noted as another"
             raise LedgerCorrupt(self.name, why, head.seq)
         self.signatures.refuse_lost_roles(head, self.first_facts)
         self.signatures.refuse_unsigned(head)
+        self._read_head = head
         return head
 
     def refuse_unless_there(self, link: ChainHead, head: LogEntry, remedy: str = "") -> None:
@@ -409,7 +417,7 @@ class Log:
             "seq": seq + 1,
             **self.times.facts(),
             "author": self.author,
-            **self.signatures.facts_of_next(kind, self._head),
+            **self.signatures.facts_of_next(kind, facts, self._head),
         }
         if kind in {"dataset", TERMS}:
             entry_facts["needs"] = limits_of(facts)
@@ -428,7 +436,8 @@ class Log:
             entry_facts["root"] = root
         body = self.signatures.signed_body(previous, entry_facts, self._head)
         entry = LogEntry(seq + 1, next_hash(previous, body), entry_facts)
-        self.signatures.note_right(entry.hash)
+        if "roles" in entry_facts:
+            self.signatures.note_right(entry.hash)
         self.storage.ask(
             "INSERT INTO entries VALUES (:seq, :dataset, :kind, :key, :body, :hash)",
             seq=entry.seq,
@@ -438,6 +447,7 @@ class Log:
             body=body,
             hash=entry.hash,
         )
+        self.storage.note_length(entry.seq)
         self._head = entry
         return entry
 
@@ -539,6 +549,10 @@ class Log:
             raise LedgerCorrupt(self.name, "a column does not say what its entry says", entry.seq)
         return entry
 
+    def asked_before(self, seq: int) -> bool:
+        """Return whether a data set asks for two curators before the entry of a number."""
+        return seq > 1 and self.entry_with_key(TWO_CURATORS_KEY, seq - 1) is not None
+
     def attachment(self, entry: LogEntry, expected: str) -> bytes:
         """Return the attached bytes, after checking their digest."""
         rows = self.storage.ask("SELECT body FROM blobs WHERE seq = :seq", seq=entry.seq)
@@ -560,19 +574,24 @@ class Log:
         before it, so those that were read earlier are checked only where the caller asks for it.
         """
         seq, previous = after
+        name, refuse_other = self.name, self.signatures.refuse_other
         for rows in self._pages(seq):
             for dataset, kind, key, number, body, mark in rows:  # ``mark`` is the stored hash
                 seq += 1
                 if number != seq:
-                    raise LedgerCorrupt(self.name, "an entry is missing", seq)
+                    raise LedgerCorrupt(name, "an entry is missing", seq)
                 if next_hash(previous, body) != mark:
-                    raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
-                facts = parse_facts(self.name, seq, body)
-                if authors_too or "roles" not in facts:
-                    self.signatures.refuse_other(previous, body, facts, mark)
+                    raise LedgerCorrupt(name, "an entry does not fit its hash", seq)
+                facts = parse_facts(name, seq, body)
+                if "roles" in facts:
+                    is_signed = authors_too
+                else:
+                    is_signed = "mac" in facts or facts["kind"] == ROLES
+                if is_signed:
+                    refuse_other(previous, body, facts, mark)
                 if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
                     why = "a column does not say what its entry says"
-                    raise LedgerCorrupt(self.name, why, seq)
+                    raise LedgerCorrupt(name, why, seq)
                 previous = mark
                 yield LogEntry(seq, mark, facts)
 
@@ -604,6 +623,9 @@ class Log:
         _, body, mark = rows[0]
         if next_hash(rows[1][2], body) != mark:
             raise LedgerCorrupt(self.name, "an entry does not fit its hash", seq)
+        for known in (self._head, self._read_head):
+            if known is not None and known.chain_head == (seq, mark):  # its text is the same
+                return known
         facts = parse_facts(self.name, seq, body)
         self.signatures.refuse_other(rows[1][2], body, facts, mark)
         return LogEntry(seq, mark, facts)

@@ -302,7 +302,8 @@ class Reservations:
         terms = account.follow_terms()
         account.refuse_unknown_terms()
         account.refuse_terms_of_one()
-        terms.refuse_if_over(account.name, times.latest, times.difference(times.latest))
+        if terms.is_over(times.latest):
+            terms.refuse_if_over(account.name, times.latest, times.difference(times.latest))
         if account.window is not None:
             self._log.refuse_clock_ahead()
 

@@ -12,16 +12,31 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from accountant.accountants.basic import float_ceiling, printed_decimal
-from accountant.accountants.budget import Budget
+from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.book.account import Account
 from accountant.book.limits.second_curator import open_proposal
-from accountant.formatting import format_upper, short_upper
+from accountant.formatting import DIGITS, as_displayed, format_upper, short_upper
 from accountant.ledger.totals import CompositionNotion, Spending, Total
 from accountant.table_display import Table, TableDisplay
 
 STATUS_COLUMNS = (
     "data set", "epsilon", "of", "left", "delta", "counts", "users", "opened", "ends",
 )  # fmt: skip
+
+
+def format_spent(spent: float, limit: float, digits: int = DIGITS) -> str:
+    """Return what was spent of a limit, rounded up, but not above what the limit is shown as.
+
+    Round-off may bring a sum above its limit by the share `TOLERANCE`; such a sum is shown as the
+    limit itself.
+    """
+    shown_limit = f"{limit:.6g}"
+    if spent <= limit * (1 + TOLERANCE):
+        for tried_digits in (digits, 6):
+            if as_displayed(spent, tried_digits) <= float(shown_limit):
+                return format_upper(spent, tried_digits)
+        return shown_limit
+    return format_upper(spent, digits)
 
 
 class StatusFields(NamedTuple):
@@ -57,6 +72,7 @@ class StatusFields(NamedTuple):
     runs: tuple[int, int] | None
     verified: bool
     proposal: str
+    raise_needs: int
 
 
 class Status(TableDisplay, StatusFields):
@@ -81,7 +97,8 @@ class Status(TableDisplay, StatusFields):
     ``limited_authors`` is how many authors have a quota, ``people`` the name of those whom the data
     are about.  ``runs`` are (runs made, runs paid) of a plan that was set aside.  ``verified`` says
     that each plan must be opened with a proof of its cost.  ``proposal`` says in words which change
-    waits for a second curator, "" where none does.
+    waits for a second curator, "" where none does.  ``raise_needs`` is how many curators the data
+    set itself asks for, where a change gives more.
     """
 
     __slots__ = ()
@@ -95,7 +112,8 @@ class Status(TableDisplay, StatusFields):
 
 def _status_lines(status: Status) -> Iterator[str]:
     """Yield what was spent of a data set in one line, then the terms that apply to it."""
-    spent = f"epsilon {format_upper(status.epsilon)} of {epsilon_limit(status):.6g}"
+    limit = epsilon_limit(status)
+    spent = f"epsilon {format_spent(status.epsilon, limit)} of {limit:.6g}"
     other = f" ({other_sum(status)})" if other_sum(status) else ""
     who = f"each of {status.users} users" if status.users else status.protects
     when = "" if status.window is None else f" in {status.window}"
@@ -113,6 +131,8 @@ def _status_lines(status: Status) -> Iterator[str]:
         yield f"  closed {status.closed[:19]} (UTC): {status.reason}"
     elif status.expires is not None:
         yield f"  expires {status.expires[:19]} (UTC)"
+    if status.raise_needs > 1:
+        yield "  a larger budget or a later end needs two curators"
     if status.proposal:
         yield f"  {status.proposal}"
     if status.log_time is not None and status.clock is not None:
@@ -142,7 +162,7 @@ def other_sum(status: Status) -> str:
     """Return the sum that decides what fits, in words; empty where that is the epsilon itself."""
     if status.counts == "epsilon":
         return ""
-    return f"{status.counts} {format_upper(status.total)} of {status.limit:.6g}"
+    return f"{status.counts} {format_spent(status.total, status.limit)} of {status.limit:.6g}"
 
 
 def status_of(account: Account) -> Status:
@@ -203,6 +223,7 @@ def status_of(account: Account) -> Status:
         runs=None if runs is None else (runs.made, runs.paid),
         verified=account.verified,
         proposal=open_proposal(account.log, account.name, account.terms_seq),
+        raise_needs=terms.raise_needs,
     )
 
 

@@ -61,6 +61,7 @@ def status(
     Example: python -m accountant ledger status book.db
     """
     from accountant.book.export import SCHEMA, status_facts
+    from accountant.book.status import format_spent
     from accountant.errors import LedgerViolated
     from accountant.formatting import format_upper
 
@@ -85,7 +86,7 @@ def status(
     for group in () if json or people is None else people:
         if len(group.datasets) > 1 and not set(names).isdisjoint(group.datasets):
             message = (
-                f"{group.name}: spent epsilon {format_upper(group.spent)} of "
+                f"{group.name}: spent epsilon {format_spent(group.spent, group.epsilon)} of "
                 f"{format_upper(group.epsilon)} at delta {format_upper(group.delta)} in "
                 f"{', '.join(group.datasets)}, about the same people"
             )
@@ -354,7 +355,7 @@ def _displayed_epsilons(lines: list[Line]) -> list[str]:
     Totals only rise while the terms stay, and the window: lines between two that are displayed
     alike are displayed like them.
     """
-    from accountant.formatting import format_upper
+    from accountant.book.status import format_spent
 
     shown, totals = [""] * len(lines), [line.total for line in lines]
     changes = (
@@ -367,7 +368,9 @@ def _displayed_epsilons(lines: list[Line]) -> list[str]:
     while ranges:
         low, high = ranges.pop()
         for index in {low, high}:
-            shown[index] = shown[index] or format_upper(lines[index].epsilon)
+            line = lines[index]
+            limit = line.notion.budget.epsilon
+            shown[index] = shown[index] or format_spent(line.epsilon, limit)
         if shown[low] == shown[high]:
             shown[low:high] = [shown[low]] * (high - low)
         elif high - low > 1:

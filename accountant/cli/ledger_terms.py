@@ -138,6 +138,16 @@ Verified = Annotated[
 ]
 
 
+RaiseNeeds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N",
+        help="Ask for N curators, 1 or 2, where a change gives this data set more (by default 1, "
+        "or as the roles of the book say).",
+    ),
+]
+
+
 def open_(
     book: BookName,
     name: DatasetName,
@@ -157,6 +167,7 @@ def open_(
     people: People = None,
     proof: AsideProof = None,
     verified: Verified = False,
+    raise_needs: RaiseNeeds = None,
     new: NewBook = False,
     clock: ClockTime = None,
     json: JsonFlag = False,
@@ -177,8 +188,9 @@ def open_(
     from accountant.book.dataset_terms import DatasetTerms
     from accountant.errors import ParameterError
 
-    order_number, user_count, run_count, carried = (
-        None if text is None else parse_number(text) for text in (order, users, runs, carry)
+    order_number, user_count, run_count, carried, curators_needed = (
+        None if text is None else parse_number(text)
+        for text in (order, users, runs, carry, raise_needs)
     )
     checked_name("name", name)
     confirmed_until(clock)  # a wrong time is refused before the cost of a plan is computed
@@ -201,6 +213,7 @@ def open_(
         runs=run_count,
         verified=verified or None,
         proof=proved,
+        raise_needs=curators_needed,
     )
     terms.checked_facts()
     terms.checked_proof()  # A bad proof is refused before a book is made.
@@ -367,8 +380,9 @@ def quota(
 
     Example: python -m accountant ledger quota book.db survey --set ada=0.25 --reason "pilot"
     """
+    from accountant.book.status import format_spent
     from accountant.errors import ParameterError
-    from accountant.formatting import escape_control, format_lower, format_upper
+    from accountant.formatting import escape_control, format_lower
 
     author_of_set, _, epsilon = ("", "", "") if set_ is None else set_.rpartition("=")
     if set_ is not None and not author_of_set:
@@ -377,7 +391,7 @@ def quota(
     with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         if set_ is not None and reason is not None:
             opened_book.set_quota(name, author_of_set, parse_number(epsilon), reason)
-        quotas = opened_book.quotas(name)
+        quotas, budget = opened_book.quotas(name), opened_book.status(name).budget
     selected_quotas = type(quotas)(
         [author_quota for author_quota in quotas if author in (None, author_quota.author)]
     )
@@ -387,10 +401,12 @@ def quota(
     # Numbers stand first, so that the columns line up whatever the names of authors are.
     print(f"{'epsilon':>12}{'quota':>12}{'left':>12}  author")
     for author_quota in selected_quotas:
-        limit = "" if author_quota.quota is None else f"{author_quota.quota:g}"
+        quota_epsilon = author_quota.quota
+        limit = "" if quota_epsilon is None else f"{quota_epsilon:g}"
+        shown_epsilon = format_spent(author_quota.epsilon, quota_epsilon or budget.epsilon)
         remaining = "" if author_quota.left is None else format_lower(author_quota.left)
         shown_author = escape_control(author_quota.author)
-        print(f"{format_upper(author_quota.epsilon):>12}{limit:>12}{remaining:>12}  {shown_author}")
+        print(f"{shown_epsilon:>12}{limit:>12}{remaining:>12}  {shown_author}")
 
 
 def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:
@@ -398,16 +414,17 @@ def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
 
     Example: python -m accountant ledger buckets book.db survey
     """
-    from accountant.formatting import escape_control, format_lower, format_upper
+    from accountant.book.status import format_spent
+    from accountant.formatting import escape_control, format_lower
 
     with open_book(book, pin) as opened_book:
-        table = opened_book.buckets(name)
+        table, limit = opened_book.buckets(name), opened_book.status(name).budget.epsilon
     if json:
         print_json({"dataset": name, "buckets": table.to_records()})
         return
     print(f"{'epsilon':>12}{'left':>12}  bucket")
     for bucket in table:
         print(
-            f"{format_upper(bucket.epsilon):>12}{format_lower(bucket.left):>12}  "
+            f"{format_spent(bucket.epsilon, limit):>12}{format_lower(bucket.left):>12}  "
             f"{escape_control(bucket.name)}"
         )

@@ -16,11 +16,12 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, final
 
+from accountant.accountants.budget import TOLERANCE
 from accountant.book.history import Line
 from accountant.book.limits.windows import window_kind
-from accountant.book.status import Status
+from accountant.book.status import Status, format_spent
 from accountant.errors import ParameterError, UnsupportedPlan
-from accountant.formatting import format_remaining, format_upper
+from accountant.formatting import format_remaining
 from accountant.ledger.composition_notions import notion_of, pure_after_plan
 from accountant.ledger.totals import CompositionNotion, Spending
 from accountant.planning.interpretation import explanation
@@ -61,6 +62,8 @@ def history_page(status: Status, lines: Iterable[Line], book: str) -> str:
     # A window may also spend what earlier windows left; then its own limit is shown.
     if status.most > status.budget.epsilon:
         spending = Spending(status.counts, status.total, status.limit)
+    if spending.amount <= spending.limit * (1 + TOLERANCE):  # round-off is no overspending
+        spending = spending._replace(amount=min(spending.amount, spending.limit))
     return render(
         "history.html",
         status=status,
@@ -72,7 +75,8 @@ def history_page(status: Status, lines: Iterable[Line], book: str) -> str:
         used=spending,
         left=format_remaining(spending.limit, spending.amount),
         capacity=lambda kind: _capacity(status, kind.last_line),
-        percent=lambda part, total: format_upper(100 * part / total, 3) + " %",
+        percent=lambda part, total: format_spent(100 * part / total, 100.0, 3) + " %",
+        format_spent=format_spent,
         to_come=_to_come(status, history),
         saved=csv_address(share_rows),
         meaning=explanation(status.most, status.budget.delta, status.relation),

@@ -627,6 +627,19 @@ PATCHED = {
         book_roles.spends_what_one_curator_gave: (test_book_roles.no_proposal,),
         book_roles.spends_by_the_last_terms_alone: (test_book_roles.a_raise_that_a_quota_hides,),
     },
+    test_book_roles.test_one_curator_gives_nothing_more_where_the_data_set_asks_for_two: {
+        book_roles.spends_what_one_curator_of_a_data_set_gave: (test_book_roles.no_proposal,),
+    },
+    test_book_roles.test_a_data_set_that_asks_for_two_curators_goes_on_asking: {
+        book_roles.asks_no_more_by_new_terms: (test_book_roles.terms_that_ask_no_more,),
+        book_roles.lets_one_curator_be_two: (test_book_roles.one_key_more,),
+    },
+    test_book_roles.test_a_data_set_asks_for_two_curators_by_itself: {
+        book_roles.raises_for_one_where_the_data_set_asks_for_two: (),
+    },
+    test_book_roles.test_earlier_versions_only_read_where_a_data_set_asks_for_two: {
+        book_roles.lets_earlier_versions_write: (),
+    },
     test_book_roles.test_what_one_curator_gave_is_not_hidden_by_older_roles: {
         book_roles.spends_by_the_roles_that_are_stated: (),
     },

@@ -8,9 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accountant import Budget, LedgerCorrupt, LedgerViolated, RoleRefused
+from accountant import (
+    Book,
+    Budget,
+    LedgerCorrupt,
+    LedgerNewer,
+    LedgerViolated,
+    ParameterError,
+    RoleRefused,
+)
+from accountant.book.chain import entries
 from accountant.book.chain.approvals import proposed_facts
-from accountant.book.chain.entries import PROPOSAL, ROLES, TERMS
+from accountant.book.chain.entries import FORMAT, PROPOSAL, ROLES, TERMS
 from accountant.book.limits.terms import Terms
 from accountant.book.log import Log
 from tests.accountant.book.people import DATA, TENTH, People, spend
@@ -169,9 +178,8 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("forge", ALONE, ids=lambda forge: forge.__name__)
-def test_one_curator_gives_nothing_more_alone(forge):
-    with team(raise_needs=2) as (people, place):
+def refuses_what_one_curator_gives(forge, **asking):
+    with team(**asking) as (people, place):
         with people.open(place, "ana") as opened_before:
             spend(opened_before)
             forge(people, place)
@@ -183,6 +191,86 @@ def test_one_curator_gives_nothing_more_alone(forge):
         with pytest.raises(LedgerCorrupt, match=said), people.open(place, "ana") as book:
             spend(book)
         assert place.hash_rows() == before
+
+
+@pytest.mark.parametrize("forge", ALONE, ids=lambda forge: forge.__name__)
+def test_one_curator_gives_nothing_more_alone(forge):
+    refuses_what_one_curator_gives(forge, raise_needs=2)
+
+
+@pytest.mark.parametrize("forge", ALONE, ids=lambda forge: forge.__name__)
+def test_one_curator_gives_nothing_more_where_the_data_set_asks_for_two(forge):
+    refuses_what_one_curator_gives(forge, needed_for_d=2)
+
+
+def terms_that_ask_no_more(people, place):
+    raise_as(people, place, "ada", 1.0, raise_needs=1)
+    raise_as(people, place, "ada", 2.0, raise_needs=1)
+
+
+def one_key_more(people, place):
+    """Ada makes eve, whose key she holds, the second curator of her proposals."""
+    with people.forging(place, "ada") as log:
+        log.append(ROLES, {**people.roles(curators="ada bob eve").facts(), "reason": "x"})
+
+
+@pytest.mark.parametrize("forge", [terms_that_ask_no_more, one_key_more])
+def test_a_data_set_that_asks_for_two_curators_goes_on_asking(forge):
+    with team(needed_for_d=2) as (people, place):
+        with people.open(place, "ana") as opened_before:
+            forge(people, place)
+            with pytest.raises(LedgerCorrupt, match="needs two curators, and names no proposal"):
+                spend(opened_before)
+        assert why_corrupt(people, place) != ""
+
+
+def test_a_data_set_asks_for_two_curators_by_itself():
+    with team(needed_for_d=2) as (people, place):
+        with people.open(place, "ada") as ada, people.open(place, "bob") as bob:
+            ada.dataset("e", Budget(1.0))
+            assert ada.raise_budget("e", Budget(2.0), "more").budget.epsilon == 2.0
+            for epsilon in (2.0, 3.0):
+                assert ada.raise_budget("d", Budget(epsilon), "more").proposal
+                status = bob.raise_budget("d", Budget(epsilon), "more")
+                assert (status.budget.epsilon, status.raise_needs) == (epsilon, 2)
+            assert "needs two curators" in str(ada.dataset("d", raise_needs=2))
+            with pytest.raises(ParameterError, match="2, as the data set was opened"):
+                ada.dataset("d", raise_needs=1)
+            with pytest.raises(ParameterError, match="a data set asks for two curators"):
+                ada.set_roles(people.roles(curators="ada"), "bob has left")
+            wider = people.roles(curators="ada bob eve")
+            assert ada.set_roles(wider, "eve helps") == people.roles()
+            assert bob.set_roles(wider, "eve helps") == wider
+        assert why_corrupt(people, place) == ""
+
+
+def test_earlier_versions_only_read_where_a_data_set_asks_for_two():
+    earlier_limits, earlier_terms = (
+        known - {"raise_needs"} for known in (entries.KNOWN_LIMITS, entries.KNOWN_TERMS)
+    )
+    with team(needed_for_d=2) as (people, place):
+        for known, said in (
+            ({"KNOWN_FORMATS": (1, 2, FORMAT)}, "has the format 4"),
+            ({"KNOWN_LIMITS": earlier_limits, "KNOWN_TERMS": earlier_terms},
+             "limits the data set 'd' by 'raise_needs'"),
+        ):  # fmt: skip
+            with pytest.MonkeyPatch.context() as patch, people.open(place, "ana") as book:
+                for name, value in known.items():
+                    patch.setattr(entries, name, value)
+                assert book.spent("d") == 0.1
+                with pytest.raises(LedgerNewer, match=said):
+                    spend(book)
+
+
+@pytest.mark.parametrize("lists", [{"curators": "ada"}, None])
+def test_two_curators_are_asked_for_where_there_are_two(lists, tmp_path):
+    people, place = People(tmp_path), SQLiteBookFile(tmp_path / "book.db")
+    roles, key = (None, None) if lists is None else (people.roles(**lists), people.keys["ada"])
+    with Book.create(place.url, key=key, roles=roles) as book:
+        with pytest.raises(ParameterError, match="a book whose roles name two curators"):
+            book.dataset("d", Budget(1.0), raise_needs=2)
+        assert book.names == []
+        book.dataset("d", Budget(1.0), raise_needs=1)
 
 
 def test_what_one_curator_gave_is_not_hidden_by_older_roles():

@@ -55,6 +55,36 @@ def raises_for_one(patch):
     patch.setattr(dataset_terms, "append_or_propose", second_curator.append_or_propose)
 
 
+def raises_for_one_where_the_data_set_asks_for_two(patch):
+    """Goes by the roles alone."""
+    edit(patch, approvals, "needs_second", "needs_two(roles) or asks_for_two(before)",
+         "needs_two(roles)")  # fmt: skip
+    patch.setattr(second_curator, "needs_second", approvals.needs_second)
+
+
+def asks_no_more_by_new_terms(patch):
+    """Lets one curator take back that two are asked for."""
+    edit(patch, approvals, "needs_second", "asks_for_two(before) > asks_for_two(after)", "False")
+
+
+def lets_one_curator_be_two(patch):
+    """Lets one curator change the roles, though a data set asks for two."""
+    patch.setattr(signatures, "guarded_roles", lambda facts, is_asked_for: facts)
+    patch.setattr(second_curator, "guarded_roles", lambda facts, is_asked_for: facts)
+
+
+def spends_what_one_curator_of_a_data_set_gave(patch):
+    """Looks for second curators only where the roles ask for them."""
+    edit(patch, second_curator, "terms_of_one", "not is_asked_for and not any(", "not any(")
+    patch.setattr(account, "terms_of_one", second_curator.terms_of_one)
+
+
+def lets_earlier_versions_write(patch):
+    """Goes on in the format of books in which no data set asks for two curators."""
+    edit(patch, signatures.Signatures, "facts_of_next", "FORMAT_OF_TWO if is_of_two else FORMAT",
+         "FORMAT")  # fmt: skip
+
+
 def approves_its_own_proposal(patch):
     """Lets one curator make both calls."""
     edit(patch, approvals, "refusal_of", 'stated["author"] == facts["author"]', "False")

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from accountant.book.chain.entries import CHANGES, EVERY_CLOCK, PROPOSAL, ROLES, TERMS, LogEntry
+from accountant.book.chain.entries import (
+    CHANGES,
+    EVERY_CLOCK,
+    PROPOSAL,
+    ROLES,
+    TERMS,
+    LogEntry,
+    asks_for_two,
+)
 from accountant.book.chain.roles import LISTS, Roles
 
 
@@ -23,17 +31,27 @@ def needs_second(
 ) -> bool:
     """Return whether a change needs a second curator: other roles, more budget, or a later end.
 
-    ``before`` and ``after`` are the facts of two entries that state the terms of a data set.
+    ``before`` and ``after`` are the facts of two entries that state the terms of a data set, or the
+    roles.  The roles ask for two curators, or the data set itself does.
     """
-    if not needs_two(roles):
+    if roles is None or not (needs_two(roles) or asks_for_two(before)):
         return False
     if kind == ROLES:
         return True
     return kind == TERMS and (
-        after["epsilon"] > before["epsilon"]
+        asks_for_two(before) > asks_for_two(after)
+        or after["epsilon"] > before["epsilon"]
         or after["delta"] > before["delta"]
         or (after.get("expires") or EVERY_CLOCK) > (before.get("expires") or EVERY_CLOCK)
     )
+
+
+def guarded_roles(facts: dict[str, Any], is_asked_for: bool) -> dict[str, Any]:
+    """Return the facts of roles, which need two curators where a data set asks for them.
+
+    Else one curator could add a second key of his own.
+    """
+    return {**facts, "raise_needs": 2} if is_asked_for else facts
 
 
 def proposed_facts(facts: dict[str, Any], kind: str) -> dict[str, Any]:

@@ -22,6 +22,9 @@ reads the book and writes nothing.  The entries that open a data set, or change 
 what they *need*: the limits that a version must know to spend from that data set.  These are what
 file systems and SQLite call incompatible features.
 
+Books of which a data set asks for two curators go on in format 4, because one curator with an
+earlier version could change the roles alone, and so be two.
+
 Format 1 stated neither.  Its versions never look at formats, so the database itself refuses what
 they write, by a trigger that is made with the first entry of format 2.  Entries of a book with
 roles have format 3: each is signed by its author, and names the entry that states the roles.
@@ -50,12 +53,15 @@ CLOCK = "clock"
 # need no more, and a wrong clock opens a window by at most this much too early.
 BELIEVED_STEP = timedelta(days=1)
 EVERY_CLOCK = "9999-12-31T24"  # a time up to which every clock is right: texts compare as times do
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 # The exceptions that a decoder may raise for the text of an entry that it does not understand.
 UNDECODED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 # The opening of a data set may charge several runs of a plan at once: they are set aside.  The
 # entry of such a run has under this name the number of the entry that charged them.
 PAID = "paid"
-FORMAT = 3  # the newest format that this version knows: that of books with roles
+FORMAT = 3  # that of books with roles
+FORMAT_OF_TWO = 4  # that of books with a data set which asks for two curators, from there on
+KNOWN_FORMATS = (1, 2, FORMAT, FORMAT_OF_TWO)
 FORMAT_WITHOUT_ROLES = 2  # what it writes to other books, so that earlier versions go on with them
 # The kinds of entries that state who may write what, and that propose a change to another person.
 ROLES, PROPOSAL = "roles", "proposal"
@@ -63,8 +69,8 @@ RESTORED = "restored"  # the kind of entries that go on from a book which was pu
 # The limits that this version knows, each by the name of the fact that states it.
 KNOWN_LIMITS = frozenset(
     {
-        "aside", "buckets", "closed", "expires", "idealised", "limited_authors", "quotas", "users",
-        "verified", "window",
+        "aside", "buckets", "closed", "expires", "idealised", "limited_authors", "quotas",
+        "raise_needs", "users", "verified", "window",
     }
 )  # fmt: skip
 # All facts that an entry of terms, or of an opening, may state.
@@ -111,7 +117,8 @@ class LogEntry(NamedTuple):
     @property
     def kind(self) -> str:
         """Return the kind of the entry, as listed at the head of this file."""
-        return str(self.facts["kind"])
+        kind: str = self.facts["kind"]
+        return kind
 
     @property
     def latest(self) -> str:
@@ -129,7 +136,8 @@ class LogEntry(NamedTuple):
     @property
     def states_charges(self) -> bool:
         """Return whether the entry says what its data set has spent: a charge or a correction."""
-        return self.kind in CHARGING_KINDS or self.facts.get("change") == CLOCK
+        facts = self.facts
+        return facts["kind"] in CHARGING_KINDS or facts.get("change") == CLOCK
 
     @property
     def index_root(self) -> int | None:
@@ -142,31 +150,34 @@ class LogEntry(NamedTuple):
     @property
     def roles_after(self) -> int:
         """Return the number of the entry that states the roles after this one; 0 without roles."""
-        return self.seq if self.kind == ROLES else stated_roles(self.facts)
+        facts = self.facts
+        return self.seq if facts["kind"] == ROLES else stated_roles(facts)
 
     @property
     def own_keys(self) -> list[str]:
         """Return the keys by which the entry must be found, whether or not the log has an index."""
-        key, dataset = self.facts["key"], self.facts["dataset"]
+        key, dataset, kind = self.facts["key"], self.facts["dataset"], self.facts["kind"]
         # Keys of noise are only in the index of the database, not in that of the log.
         keys = [] if key is None or key.startswith("noise:") else [key]
-        if self.kind in CHARGING_KINDS:
+        if kind == "dataset" and asks_for_two(self.facts):
+            return [*keys, TWO_CURATORS_KEY]
+        if kind in CHARGING_KINDS:
             states_own = self.facts.get("own") is not None
             author_keys = [author_key(dataset, self.facts["author"])] if states_own else []
             bucket_keys = [bucket_key(dataset, bucket) for bucket in self.facts.get("buckets", ())]
             is_set_aside = "runs" in self.facts or PAID in self.facts
             set_aside_keys = [set_aside_key(dataset)] if is_set_aside else []
             return [charge_key(dataset), *author_keys, *bucket_keys, *set_aside_keys, *keys]
-        if self.kind == TERMS:
+        if kind == TERMS:
             # Earlier versions stated as "used" what every author had spent.
             authors = [*self.facts.get("used", ())]
             authors += [self.facts["whose"]] if "own" in self.facts else []
             author_keys = [author_key(dataset, author) for author in authors]
             charge_keys = [charge_key(dataset)] if self.states_charges else []
             return [terms_key(dataset), *charge_keys, *author_keys, *keys]
-        if self.kind == PROPOSAL:
+        if kind == PROPOSAL:
             return [proposal_key(dataset), *keys]
-        return [CLOCK_KEY] if self.kind == CLOCK else keys
+        return [CLOCK_KEY] if kind == CLOCK else keys
 
 
 # --- times
@@ -227,12 +238,14 @@ def times_after(head: LogEntry | None, clock: str, confirmed: str) -> LogTimes:
 
 def is_jump(before: str, after: str) -> bool:
     """Return whether a time is more than `BELIEVED_STEP` after another."""
+    if before[:10] == after[:10]:  # times of the same day, as most are
+        return False
     return datetime.fromisoformat(after) - datetime.fromisoformat(before) > BELIEVED_STEP
 
 
 def canonical_json(facts: dict[str, Any]) -> str:
     """Return the facts as canonical JSON: sorted keys, no spaces, plain ASCII."""
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return CANONICAL.encode(facts)
 
 
 def parse_facts(book: str, seq: int, body: str) -> dict[str, Any]:
@@ -251,7 +264,7 @@ def parse_facts(book: str, seq: int, body: str) -> dict[str, Any]:
         isinstance(facts, dict)
         and facts.get("seq") == seq
         and "dataset" in facts
-        and "kind" in facts
+        and isinstance(facts.get("kind"), str)
         and "key" in facts
     )
     if not is_entry:
@@ -284,6 +297,11 @@ def stated_roles(facts: dict[str, Any]) -> int:
     return stated if isinstance(stated, int) else 0
 
 
+def asks_for_two(facts: dict[str, Any]) -> bool:
+    """Return whether the terms, or the roles, of an entry ask for two curators to give more."""
+    return bool(facts.get("raise_needs", 1) != 1)
+
+
 def limits_of(facts: dict[str, Any]) -> list[str]:
     """Return the limits of a data set under these terms, in order, as entries name them."""
     limits = {name for name in KNOWN_LIMITS if facts.get(name) not in (None, False, {})}
@@ -294,7 +312,7 @@ def refuse_newer_format(book: str, facts: dict[str, Any]) -> None:
     """Raise `LedgerNewer` if an entry was written in a format that this version does not know."""
     stated = facts.get("schema", 1) if facts["kind"] == "book" else 1
     for number in (stated, facts.get("format", 1)):
-        if number not in range(1, FORMAT + 1):
+        if number not in KNOWN_FORMATS:
             raise LedgerNewer(book, f"has the format {number!r}")
 
 
@@ -320,6 +338,9 @@ def checked_name(argument: str, name: object) -> str:
 
 
 CLOCK_KEY = "clock"  # the key of all corrections of the log's time
+
+
+TWO_CURATORS_KEY = "two curators"  # the key of the data sets that ask for two curators
 
 
 def dataset_key(name: str) -> str:

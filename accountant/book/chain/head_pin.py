@@ -89,31 +89,29 @@ class OwnPin:
 
     No spend fails, or waits, for a configuration that cannot be written.  The file is not flushed,
     which would double the time of a spend: a power cut leaves at worst an earlier head, which
-    older backups still lack, or no line at all.
+    older backups still lack, or no line at all.  Nor is it locked: of two processes that write at
+    the same moment one may leave the earlier of their two heads, until the next spend.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._handle: int | None = None  # kept open: a spend reads and writes it in microseconds
+        # The last line that was written, and its head: mostly the next one that is read.
+        self._written: tuple[bytes, ChainHead | None] = b"", None
 
     def read(self) -> ChainHead | None:
         """Return the pinned head; None before the first pin, or where there can be none."""
-        handle = self._opened(0)
-        return None if handle is None else self._line(handle)
+        return self._pinned(self._opened(0))
 
     def advance(self, head: ChainHead, instead_of: ChainHead | None = None) -> None:
         """Pin ``head`` unless a later one is pinned; see `HeadPin.advance`."""
-        import fcntl
-
-        handle = self._opened(os.O_CREAT)
-        with suppress(OSError):  # where another process writes at this moment, its head is as good
-            if handle is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                try:
-                    if not is_before(head, self._line(handle), instead_of):
-                        os.pwrite(handle, head_line(head), 0)
-                finally:
-                    fcntl.flock(handle, fcntl.LOCK_UN)
+        handle = self._opened(os.O_CREAT) if self._handle is None else self._handle
+        if handle is None or is_before(head, self._pinned(handle), instead_of):
+            return
+        line = head_line(head)
+        with suppress(OSError):
+            os.pwrite(handle, line, 0)
+        self._written = line, head
 
     def close(self) -> None:
         """Close the file."""
@@ -130,12 +128,15 @@ class OwnPin:
                 self._handle = os.open(self._path, os.O_RDWR | flags, 0o644)
         return self._handle
 
-    @staticmethod
-    def _line(handle: int) -> ChainHead | None:
+    def _pinned(self, handle: int | None) -> ChainHead | None:
+        if handle is None:
+            return None
         try:
-            return parsed_line(os.pread(handle, LENGTH + 1, 0))
+            line = os.pread(handle, LENGTH + 1, 0)
         except OSError:
             return None
+        written_line, head = self._written
+        return head if line == written_line else parsed_line(line)
 
 
 def has_file_locks() -> bool:

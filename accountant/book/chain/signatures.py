@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from accountant.book.chain.approvals import missing_approval
+from accountant.book.chain.approvals import guarded_roles, missing_approval
 from accountant.book.chain.author_keys import (
     PRIVATE_KEY_MARK,
     AuthorKey,
@@ -24,16 +24,23 @@ from accountant.book.chain.author_keys import (
 from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
     FORMAT,
+    FORMAT_OF_TWO,
     FORMAT_WITHOUT_ROLES,
     ROLES,
     LogEntry,
+    asks_for_two,
     canonical_json,
     parse_facts,
     stated_roles,
     without_signature,
 )
 from accountant.book.chain.roles import Roles
-from accountant.book.chain.signing_key import SigningKey, read_private_file, without_newline
+from accountant.book.chain.signing_key import (
+    ALLOWED,
+    SigningKey,
+    read_private_file,
+    without_newline,
+)
 from accountant.errors import LedgerCorrupt, ParameterError, RoleRefused
 
 # Signatures that are not checked again, by the hashes of their entries.  More would save little:
@@ -55,6 +62,10 @@ def key_of(
     if not isinstance(key, str | os.PathLike):
         return SigningKey(key)
     path = os.path.expanduser(os.fspath(key))
+    if isinstance(key, str) and not os.path.lexists(path):  # the text may be the secret itself
+        allowed = f"{ALLOWED} (a text names a file, and there is no such one; key=b'...' is the "
+        allowed += "secret itself)"
+        raise ParameterError("key", f"a text of {len(key)} characters", allowed)
     file_bytes = read_private_file(path)
     if file_bytes.startswith(PRIVATE_KEY_MARK):
         return AuthorKey.of(file_bytes, path, ask)
@@ -66,6 +77,7 @@ class Signatures:
     """Signs the entries that a log appends, and checks those that it reads.
 
     ``entry_of`` returns the entry with a number, itself checked, and ``body_of`` its text as it is.
+    ``asked_before`` returns whether a data set asks for two curators before the entry of a number.
     """
 
     def __init__(
@@ -74,8 +86,10 @@ class Signatures:
         key: SigningKey | AuthorKey | None,
         entry_of: Callable[[int], LogEntry],
         body_of: Callable[[int], str],
+        asked_before: Callable[[int], bool],
     ) -> None:
         self._book, self._key, self._entry_of, self._body_of = book, key, entry_of, body_of
+        self._asked_before = asked_before
         self._roles: dict[int, Roles] = {}  # by the number of the entry that states them
         self._checked: set[str] = set()  # hashes of entries whose signatures are right
         self._latest_roles = 0  # the last entry of roles that this process knows of
@@ -98,7 +112,11 @@ class Signatures:
             if entry.kind != ROLES:
                 raise LedgerCorrupt(self._book, "takes for roles what are none", number)
             replaced = self._entry_of(stated_roles(entry.facts) or number)
-            why = missing_approval(entry, replaced, self._roles.get(replaced.seq), self._entry_of)
+            roles_before = self._roles.get(replaced.seq)
+            if roles_before is not None:
+                facts_before = guarded_roles(replaced.facts, self._asked_before(number))
+                replaced = replaced._replace(facts=facts_before)
+            why = missing_approval(entry, replaced, roles_before, self._entry_of)
             if why:
                 raise LedgerCorrupt(self._book, why, number)
             self._roles[number] = self._stated_roles(entry.facts)
@@ -121,11 +139,12 @@ class Signatures:
         the same roles or later ones.  A book that is made with roles states its format in entry 1,
         and its roles in entry 2.
         """
-        is_lost = first_facts.get("schema") == FORMAT and not head.roles_after and head.seq > 1
-        if is_lost or head.roles_after < self._latest_roles:
+        roles = head.roles_after
+        is_lost = first_facts.get("schema") == FORMAT and not roles and head.seq > 1
+        if is_lost or roles < self._latest_roles:
             why = "is not signed by a person whom the roles in force name"
             raise LedgerCorrupt(self._book, why, head.seq)
-        self._latest_roles = head.roles_after
+        self._latest_roles = roles
 
     def refuse_unsigned(self, head: LogEntry) -> None:
         """Raise `LedgerCorrupt` if the reader has a secret, and the last entry is unsigned.
@@ -133,8 +152,9 @@ class Signatures:
         A signature covers all entries before it.  So who signs after an unsigned entry vouches for
         a log that anyone may have written anew.
         """
-        is_unsigned = not head.roles_after and "mac" not in head.facts
-        if isinstance(self._key, SigningKey) and is_unsigned and not self.accepts_unsigned:
+        if not isinstance(self._key, SigningKey) or self.accepts_unsigned:
+            return
+        if not head.roles_after and "mac" not in head.facts:
             why = "is not signed with the key, as the last entry must be; a book that was begun "
             why += (
                 "without a key is signed from the next entry on: Book.open(accept_unsigned=True), "
@@ -150,12 +170,16 @@ class Signatures:
 
     # --- new entries
 
-    def facts_of_next(self, kind: str, head: LogEntry | None) -> dict[str, Any]:
+    def facts_of_next(
+        self, kind: str, facts: dict[str, Any], head: LogEntry | None
+    ) -> dict[str, Any]:
         """Return what an entry after ``head`` states of its format, and of the roles in force."""
         roles_before = 0 if head is None else head.roles_after
-        if roles_before or kind == ROLES:
-            return {"format": FORMAT, "roles": roles_before}
-        return {"format": FORMAT_WITHOUT_ROLES}
+        if not roles_before and kind != ROLES:
+            return {"format": FORMAT_WITHOUT_ROLES}
+        is_asked_for = kind == "dataset" and asks_for_two(facts)
+        is_of_two = is_asked_for or (head is not None and head.facts.get("format") == FORMAT_OF_TWO)
+        return {"format": FORMAT_OF_TWO if is_of_two else FORMAT, "roles": roles_before}
 
     def signed_body(self, previous: str, facts: dict[str, Any], head: LogEntry | None) -> str:
         """Return the text of a new entry; its signature is added to its facts."""

@@ -49,6 +49,9 @@ from accountant.serialisation.plan_json import PlanFileError, from_dict, to_dict
 CERTIFIED_ROUND_OFF = 1e-6
 
 
+CHECKED_KINDS = {*CHARGING_KINDS, TERMS, "step"}  # the kinds that state something of an account
+
+
 class AccountsCheck:
     """Reads along the entries of a book, and checks what they state of each data set."""
 
@@ -63,7 +66,8 @@ class AccountsCheck:
     def check_entry(self, entry: LogEntry) -> None:
         """Check what an entry states about the account of a data set, if it states anything."""
         self._times.check_entry(entry)
-        is_counted_anew = entry.kind == TERMS and entry.facts.get("change") == CLOCK
+        kind = entry.kind
+        is_counted_anew = kind == TERMS and entry.facts.get("change") == CLOCK
         # Nothing is spent any more from a data set whose terms are broken, corrected or not.
         is_broken = is_counted_anew and entry.facts["dataset"] in self._violations
         if is_counted_anew and not self._to_correct and not is_broken:
@@ -72,7 +76,7 @@ class AccountsCheck:
             expected = self._to_correct.pop(0)
             if not is_counted_anew or entry.facts["dataset"] != expected:
                 self._refuse("comes before all windows are counted by a corrected clock", entry)
-        if entry.kind == CLOCK:
+        if kind == CLOCK:
             for name, check in self._checks.items():
                 self._check(name, check.check_end_after, entry)
             self._to_correct = [
@@ -80,12 +84,12 @@ class AccountsCheck:
                 for name, check in self._checks.items()
                 if check.has_moved_windows and name not in self._violations
             ]
-        elif entry.kind == "dataset":
+        elif kind == "dataset":
             name = entry.facts["dataset"]
             if name in self._checks:  # what it spent before would be forgotten
                 self._refuse("opens a data set for a second time", entry)
             self._checks[name] = ChargeCheck(self._log, entry, self._times)
-        elif entry.kind in {*CHARGING_KINDS, TERMS, "step"}:
+        elif kind in CHECKED_KINDS:
             name = entry.facts["dataset"]
             self._check(name, self._checks[name].check_entry, entry)
 
@@ -169,13 +173,14 @@ class ChargeCheck:
         self._seq = entry.seq
         # Logs without an index of keys do not name the charge before.  Who leaves it out gains
         # nothing: the totals below are compared with that charge, named or not.
-        if entry.states_charges and entry.facts.get("before", self.last_seq) != self.last_seq:
+        states_charges = entry.states_charges
+        if states_charges and entry.facts.get("before", self.last_seq) != self.last_seq:
             self._refuse("does not name the charge before it")
         if entry.kind == TERMS:
             self._standing = self._terms.check_change(
                 entry, self._standing, self._each_total(), self._last_charge
             )
-            if entry.states_charges:
+            if states_charges:
                 self.check_counted_anew(entry)
                 self._last_charge = entry
             return

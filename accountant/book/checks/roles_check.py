@@ -32,21 +32,21 @@ class RolesCheck:
 
     def check_entry(self, entry: LogEntry) -> None:
         """Check the next entry, or raise `LedgerCorrupt`."""
-        facts, log = entry.facts, self._log
+        facts, log, kind = entry.facts, self._log, entry.kind
         log.signatures.refuse_other_roles(self._roles, facts)
         if entry.seq == 1:
             self._starts_with_roles = facts.get("schema") == FORMAT
-        elif entry.seq == 2 and self._starts_with_roles and entry.kind != ROLES:
+        elif entry.seq == 2 and self._starts_with_roles and kind != ROLES:
             self._refuse("states no roles, though the book was made with them", entry)
-        if entry.kind in {"dataset", TERMS}:
+        if kind in {"dataset", TERMS}:
             before = self._terms.get(facts["dataset"], entry)
             roles = log.signatures.roles_at(self._roles)
             if why := missing_approval(entry, before, roles, log.entry):
                 self._refuse(why, entry)
             self._terms[facts["dataset"]] = entry
-        elif entry.kind == PROPOSAL:
+        elif kind == PROPOSAL:
             proposed_words(log, entry)
-        elif entry.kind == ROLES:
+        elif kind == ROLES:
             if not facts["reason"]:
                 self._refuse("changes the roles without a reason", entry)
             # It refuses roles that are none, and those of one curator where two are needed.

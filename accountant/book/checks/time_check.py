@@ -26,7 +26,7 @@ class TimeCheck:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._before: LogEntry | None = None
-        self._latest = ""
+        self._latest = self._window_time = ""  # of the entry before
         self._timed = False  # whether the terms of any data set depend on the time
         # The different times for windows so far, in microseconds, rising: a correction removes
         # those after the time that it sets.
@@ -38,29 +38,30 @@ class TimeCheck:
 
         Entries that were written before any data set could expire did not note the latest time.
         """
-        if entry.kind == CLOCK:
+        facts, latest, stated = entry.facts, entry.latest, entry.window_time
+        if facts["kind"] == CLOCK:
             self.check_correction(entry)
         elif self._timed and self._before is not None:
-            clock, stated = entry.facts["time"], entry.window_time
-            if entry.latest < self._latest:
+            clock = facts["time"]
+            if latest < self._latest:
                 self._refuse("its time is before that of the entry before", entry)
-            if entry.latest != max(self._latest, clock):
+            if latest != max(self._latest, clock):
                 self._refuse("states a latest time that no clock showed", entry)
             # The writer of the entry may have confirmed the clock, however far ahead it was, or may
             # have not.
-            follows_clock = stated == clock > self._before.window_time
+            follows_clock = stated == clock > self._window_time
             if not follows_clock and stated not in {
                 times_after(self._before, clock, confirmed).window
                 for confirmed in (EVERY_CLOCK, "")
             }:
                 self._refuse("counts windows by neither the clock nor the entry before", entry)
-        self._latest = max(entry.latest, entry.facts["time"])
-        self._timed |= entry.facts.get("expires") is not None or "window" in entry.facts
-        if self._before is None or entry.window_time != self._before.window_time:
-            moment = _microseconds(entry.window_time)
+        self._latest = max(latest, facts["time"])
+        self._timed = self._timed or facts.get("expires") is not None or "window" in facts
+        if stated != self._window_time:
+            moment = _microseconds(stated)
             if not self._window_times or moment > self._window_times[-1]:
                 self._window_times.append(moment)
-        self._before = entry
+        self._before, self._window_time = entry, stated
 
     def check_correction(self, entry: LogEntry) -> None:
         """Check that a correction sets a time that ran ahead back to one that it has jumped over.

@@ -96,7 +96,7 @@ FORBIDDEN = "42501"  # a right that the login does not have
 # Why no connection was made, by words of the message, without what stands in quotes: psycopg tells
 # no SQLSTATE of a connection that failed.  Each has the SQLSTATE, where the server sends one, and a
 # sentence of our own, because a message may repeat what the caller put in place of a name.
-CONNECTION_FAILURES = (
+CONNECTION_FAILURES: tuple[tuple[str, str, str], ...] = (
     ("password authentication failed", "28P01", "the password is wrong, or the user"),
     ("no password supplied", "", "the server asks for a password, and none was given"),
     ("no pg_hba.conf entry", "28000", "the server lets this user not in from here"),
@@ -111,7 +111,10 @@ CONNECTION_FAILURES = (
     ("Connection refused", "", "the connection was refused: no server listens there"),
     ("No such file or directory", "", "no server listens at this socket"),
     ("timeout expired", "", "the server did not answer in time"),
-)
+    *((f"invalid {option} value", "", f"the address has an invalid {option} value")
+      for option in ("sslmode", "channel_binding", "gssencmode", "load_balance_hosts",
+                     "require_auth", "sslnegotiation", "target_session_attrs")),
+)  # fmt: skip
 
 
 class Postgres:

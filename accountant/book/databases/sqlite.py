@@ -40,6 +40,8 @@ NEEDS_FORMAT = (
     "WHEN json_extract(NEW.body, '$.format') IS NULL "
     f"BEGIN SELECT RAISE(ABORT, '{OLDER_VERSION}'); END"
 )
+# what the library raises: the second for a text that is no UTF-8
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 # The error codes of a file that cannot be written, with the error numbers of the operating system
 # that stand for them.
 UNWRITABLE = {
@@ -66,11 +68,12 @@ class SQLite:
             raise ParameterError("url", path, f"on a local disk, not on {kind}; use PostgreSQL")
         self._db: Any = None
         try:
-            with self._translated_errors():
-                self._connect()
-                self._file = self._identity()
-        except BaseException:
+            self._connect()
+            self._file = self._identity()
+        except BaseException as error:
             self.close()
+            if isinstance(error, SQLITE_ERRORS):
+                raise self._translated(error) from None
             raise
 
     def _connect(self) -> None:
@@ -154,7 +157,7 @@ class SQLite:
     @contextmanager
     def _transaction(self, begin: str, after: Callable[[], None] | None) -> Iterator[None]:
         """Open a transaction by the statement ``begin``; ``after`` is called after its commit."""
-        with self._lock, self._translated_errors():
+        with self._lock:
             self._refuse_another_file()
             self._refuse_without_log()
             try:  # from here on an interruption must not leave the book locked
@@ -163,9 +166,11 @@ class SQLite:
                 if self._is_immutable:
                     self._refuse_another_file()
                 self._db.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 with suppress(sqlite3.Error):
                     self._db.execute("ROLLBACK")
+                if isinstance(error, SQLITE_ERRORS):
+                    raise self._translated(error) from None
                 raise
             if after is not None:
                 after()
@@ -219,8 +224,7 @@ class SQLite:
 
     def note_length(self, length: int) -> None:
         """Note the number of entries in the file's header; inside a transaction."""
-        if not self.has_length(length):
-            self.ask(f"PRAGMA user_version = {length & LARGEST_NOTE}")
+        self.ask(f"PRAGMA user_version = {length & LARGEST_NOTE}")
 
     def has_length(self, length: int) -> bool:
         """Return whether this is the number in the file's header; inside a transaction."""
@@ -254,7 +258,7 @@ class SQLite:
     def _identity(self) -> tuple[object, ...] | None:
         """Return what tells the file from one that replaces it; None if there is no file."""
         try:
-            file_status = self._path.stat()
+            file_status = os.stat(self._path)
         except OSError:
             return None
         identity = file_status.st_dev, file_status.st_ino
@@ -263,22 +267,17 @@ class SQLite:
             return *identity, file_status.st_size, file_status.st_mtime_ns, wal
         return identity
 
-    @contextmanager
-    def _translated_errors(self) -> Iterator[None]:
-        """Translate SQLite's errors into the errors of this package."""
-        try:
-            yield
-        except UnicodeDecodeError:
-            raise LedgerCorrupt(self.name, "holds words that are none") from None
-        except sqlite3.Error as error:
-            code = _code(error)
-            if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-                raise LedgerBusy(self.name, self._wait) from None
-            cut = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHORT_READ
-            if code in UNWRITABLE and not cut:
-                problem = f"{self.name}: {error}; nothing was answered"
-                raise LedgerUnwritable(UNWRITABLE[code], problem) from None
-            raise LedgerCorrupt(self.name, str(error)) from None
+    def _translated(self, error: Exception) -> Exception:
+        """Return the error of this package that says what an error of SQLite means."""
+        if not isinstance(error, sqlite3.Error):
+            return LedgerCorrupt(self.name, "holds words that are none")
+        code = _code(error)
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            return LedgerBusy(self.name, self._wait)
+        cut = getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_IOERR_SHORT_READ
+        if code in UNWRITABLE and not cut:
+            return LedgerUnwritable(UNWRITABLE[code], f"{self.name}: {error}; nothing was answered")
+        return LedgerCorrupt(self.name, str(error))
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from accountant.book.chain.approvals import (
+    guarded_roles,
     missing_approval,
     needs_second,
     needs_two,
@@ -21,6 +22,7 @@ from accountant.book.chain.entries import (
     PROPOSAL,
     ROLES,
     LogEntry,
+    asks_for_two,
     checked_name,
     proposal_key,
     stated_roles,
@@ -46,7 +48,8 @@ def terms_of_one(
         # a damaged entry cannot lead in a circle
         roles = min(stated_roles(log.entry(roles).facts), roles - 1)
     roles_at = log.signatures.roles_at
-    if not any(needs_two(roles_at(seq)) for seq in stating_roles):
+    is_asked_for = asks_for_two(opening.facts)
+    if not is_asked_for and not any(needs_two(roles_at(seq)) for seq in stating_roles):
         return None
     entry = last
     while entry.hash not in {checked, opening.hash}:
@@ -154,7 +157,16 @@ def set_roles(log: Log, roles: Roles, reason: str) -> Roles | None:
         if log.roles is None:
             log.append_roles(roles, facts)
         else:
+            is_asked_for = log.asked_before(log.head.seq + 1)
+            if is_asked_for and len(roles.facts()["curators"]) < 2:
+                allowed = "keys of at least 2 people, as a data set asks for two curators"
+                raise ParameterError("curators", roles.curators, allowed)
             append_or_propose(
-                log, ROLES, {**roles.facts(), **facts}, None, {}, log.head.roles_after
+                log,
+                ROLES,
+                {**roles.facts(), **facts},
+                None,
+                guarded_roles({}, is_asked_for),
+                log.head.roles_after,
             )
         return log.roles

@@ -32,6 +32,7 @@ class Terms(NamedTuple):
     closed: str = ""  # when it was closed
     reason: str = ""  # why the terms were changed last
     largest: float = 0.0
+    raise_needs: int = 1  # the curators whom a change needs that gives more
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> Terms:
@@ -44,6 +45,7 @@ class Terms(NamedTuple):
             facts["time"] if facts.get("change") == "closed" else "",
             facts.get("reason", ""),
             facts.get("largest", facts["epsilon"]),
+            facts.get("raise_needs", 1),
         )
 
     def facts(self) -> dict[str, Any]:
@@ -54,6 +56,7 @@ class Terms(NamedTuple):
             "expires": self.expires,
             "quotas": self.listed_quotas,
             **({"limited_authors": self.limited_authors} if self.limited_authors else {}),
+            **({"raise_needs": self.raise_needs} if self.raise_needs > 1 else {}),
         }
 
     @property

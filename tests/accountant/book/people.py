@@ -48,10 +48,10 @@ class People:
             raise_needs=raise_needs,
         )  # fmt: skip
 
-    def make(self, place, **roles):
-        """A book with a data set that was spent from."""
+    def make(self, place, needed_for_d=None, **roles):
+        """A book with a data set that was spent from; it may itself ask for two curators."""
         with Book.create(place.url, key=self.keys["ada"], roles=self.roles(**roles)) as book:
-            book.dataset("d", Budget(1.0), notion="pure")
+            book.dataset("d", Budget(1.0), notion="pure", raise_needs=needed_for_d)
         with self.open(place, "ana") as book:
             spend(book)
 

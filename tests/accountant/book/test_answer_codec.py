@@ -1,5 +1,6 @@
 """Row 42: stored answers come back to the last bit, and never by unpickling."""
 
+import base64
 import enum
 import io
 import json
@@ -36,6 +37,16 @@ def same(one, other):
 @given(answers)
 def test_what_is_stored_comes_back_to_the_last_bit(answer):
     assert same(answer, decode_answer(encode_answer(answer)))
+
+
+@pytest.mark.parametrize(
+    "number", [np.float64(0.1), np.float32(2), np.int8(-3), np.bool_(True), np.complex128(1j),
+               np.str_("word"), np.bytes_(b"")],
+)  # fmt: skip
+def test_a_number_of_numpy_is_stored_as_numpy_writes_it(number):
+    file = io.BytesIO()
+    np.save(file, number)
+    assert base64.b64decode(json.loads(encode_answer(number))["scalar"]) == file.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,13 @@ from accountant import (
 )
 from accountant.__main__ import main
 from accountant.book import log
-from accountant.book.chain.entries import FORMAT, KNOWN_LIMITS, canonical_json, limits_of, next_hash
+from accountant.book.chain.entries import (
+    FORMAT_OF_TWO,
+    KNOWN_LIMITS,
+    canonical_json,
+    limits_of,
+    next_hash,
+)
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import SQLiteBookFile, rewritten
 
@@ -127,7 +133,9 @@ def test_postgres_refuses_a_version_before_formats(postgres_server):
         place.execute(insertion)
 
 
-@pytest.mark.parametrize("facts", [{"schema": FORMAT + 1}, {"format": FORMAT + 1}, {"schema": "x"}])
+@pytest.mark.parametrize(
+    "facts", [{"schema": FORMAT_OF_TWO + 1}, {"format": FORMAT_OF_TWO + 1}, {"schema": "x"}]
+)
 def test_a_newer_book_is_only_read(facts, any_book):
     with Book.create(any_book.url) as book:
         book.dataset("ages", Budget(1.0))

@@ -19,9 +19,15 @@ from accountant import (
     Tight,
     ZCDPLoss,
 )
+from accountant.__main__ import main
+from accountant.accountants.budget import TOLERANCE
 from accountant.book import log
+from accountant.book.export import status_facts
+from accountant.book.status import format_spent
+from accountant.formatting import format_upper
 from accountant.ledger.composition_notions import notion_of
 from accountant.numerics.search import geometric_mean, greatest_float_that
+from accountant.reports.history_page import history_page
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import rewritten
 
@@ -147,3 +153,34 @@ def test_a_status_says_each_number_once(sqlite_book):
         [row] = book.status("rho").to_records()
         assert row["counts"] == "rho 0.005001 of 0.024356"
         assert row["left"] == pytest.approx(1 - row["epsilon"], abs=1e-15)
+
+
+# --- what is shown of a sum within its limit
+
+
+@given(st.floats(1e-6, 1e6), st.floats(0.0, 1.0 + TOLERANCE))
+def test_a_sum_within_its_limit_is_never_shown_above_it(limit, share):
+    text = format_spent(share * limit, limit)
+    shown = float(text.replace(",", ""))
+    assert shown <= float(f"{limit:.6g}")
+    assert shown >= share * limit * (1 - 1e-5)  # the sixth digit of a limit that is shown itself
+    over = limit * (1 + 3 * TOLERANCE)
+    assert format_spent(over, limit) == format_upper(over)
+
+
+def test_round_off_does_not_look_like_overspending(sqlite_book, capsys):
+    part = math.nextafter(1 / 6, 1.0)  # six of these are 1.0000000000000002
+    with Book.create(sqlite_book.url, author="ada") as book:
+        book.dataset("d", Budget(1.0), buckets="region")
+        with book.ledger("d", np.arange(5.0), buckets=["north"]) as ledger:
+            for _ in range(6):
+                ledger.spend(PureLoss(part))
+        status = book.status("d")
+        assert status.epsilon > 1.0
+        assert str(status).startswith("d: spent epsilon 1 of 1 at")
+        assert status_facts(status)["epsilon"] > 1.0
+        html = history_page(status, book.history("d"), "a book")
+        assert "100 %" in html
+    for command in ("status", "history", "buckets", "quota"):
+        assert main(["ledger", command, str(sqlite_book.path), *["d"] * (command != "status")]) == 0
+    assert "1.001" not in capsys.readouterr().out + html

@@ -198,15 +198,26 @@ def test_no_spend_waits_for_the_pin_of_the_machine(pins, sqlite_book):
         book.dataset("ages", Budget(1.0))
         [own] = pins.iterdir()
         with own.open() as another:
-            fcntl.flock(another, fcntl.LOCK_SH)
+            fcntl.flock(another, fcntl.LOCK_EX)
             before = own.read_text()
             spend(book)
-            assert own.read_text() == before
-        spend(book)
-        assert own.read_text() > before
+            assert own.read_text() > before
         own.unlink()
         spend(book)
         assert own.read_text() > before
+
+
+def test_a_pin_is_read_anew_after_another_process_wrote_it(tmp_path):
+    first, second = (OwnPin(tmp_path / "pin") for _ in range(2))
+    heads = [ChainHead(seq, f"{seq:064x}") for seq in range(4)]
+    first.advance(heads[1])
+    second.advance(heads[3])
+    first.advance(heads[2])  # the second process has written a later one meanwhile
+    assert first.read() == second.read() == heads[3]
+    (tmp_path / "pin").write_bytes(b"")
+    assert first.read() is None
+    for pin in (first, second):
+        pin.close()
 
 
 @pytest.mark.parametrize("kind", [HeadPin, OwnPin])

@@ -317,6 +317,7 @@ def strict_server():
         ("wr0ng@/postgres?host=HERE", "no such user (SQLSTATE 28000)"),
         ("u:wr0ng@no.such.host.invalid/postgres", "the host is not found"),
         ("u:wr0ng@127.0.0.1:1/postgres", "the connection was refused"),
+        ("u:wr0ng@127.0.0.1:1/postgres?sslmode=wr0ng", "the address has an invalid sslmode value"),
         ("u:wr0ng@/postgres?host=/no/such/folder", "no server listens at this socket"),
         ("u:wr0ng@127.0.0.1:SILENT/postgres?connect_timeout=2", "did not answer in time"),
     ],

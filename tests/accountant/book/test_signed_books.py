@@ -197,3 +197,10 @@ def test_a_key_that_others_can_read_is_refused(any_book, tmp_path, mode):
         Book.create(any_book.url, key=key_file(tmp_path, KEY, mode))
     with Book.create(any_book.url, key=key_file(tmp_path, KEY, 0o400)):
         pass
+
+
+def test_a_secret_that_is_taken_for_a_file_is_not_shown(sqlite_book):
+    with pytest.raises(ParameterError, match="no such one; key=b'") as refusal:
+        Book.create(sqlite_book.url, key="secret words of 26 letters")
+    assert "secret words" not in f"{refusal.value!r} {refusal.value}"
+    assert "a text of 26 characters" in str(refusal.value)

@@ -199,3 +199,30 @@ def test_an_open_book_writes_nothing_behind_what_its_pin_knows(sqlite_book, tmp_
         with pytest.raises(LedgerCorrupt, match="rolled back"):
             ledger.release(TENTH, unlooked)
         assert sqlite_book.hash_rows() == before
+
+
+def test_an_entry_that_was_read_before_has_its_number(sqlite_book):
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", DATA) as ledger:
+            ledger.release(TENTH, np.sum)
+            sqlite_book.tamper(
+                "UPDATE entries SET seq = seq + 10 WHERE seq > 2", "PRAGMA user_version = 14"
+            )
+            with pytest.raises(LedgerCorrupt, match="an entry is no entry"):
+                ledger.release(TENTH, unlooked)
+
+
+@pytest.mark.parametrize("back", [0, 1], ids=["the last entry", "the root of the index"])
+def test_an_entry_that_was_read_before_is_hashed_again(sqlite_book, back):
+    with Book.create(sqlite_book.url) as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", DATA) as ledger:
+            for _ in range(2):  # now the book knows both entries without reading them
+                ledger.release(TENTH, np.sum)
+            changed = f"(SELECT max(seq) - {back} FROM entries)"
+            sqlite_book.tamper(
+                f"UPDATE entries SET body = replace(body, 'a', 'b') WHERE seq = {changed}"
+            )
+            with pytest.raises(LedgerCorrupt, match="does not fit its hash"):
+                ledger.release(TENTH, unlooked)

@@ -104,6 +104,24 @@ def test_a_team_works_from_files(any_book, people, tmp_path, capsys):
         assert "rolled back" in capsys.readouterr().err
 
 
+def test_a_data_set_asks_for_two_curators(any_book, people, tmp_path, capsys):
+    book, key = any_book.url, people.keys
+    file = roles_file(tmp_path, ["keys/ada.pub", "keys/bob.pub"])
+    assert run("roles", book, "--set", file, "--new", "--key", key["ada"]) == 0
+    opened = ("open", book, "d", "--epsilon", 1, "--key", key["ada"], "--raise-needs")
+    assert run(*opened, 3) == 2
+    assert "raise_needs" in capsys.readouterr().err
+    assert run(*opened, 2) == 0
+    assert run("raise", book, "d", "--epsilon", 2, "--reason", "more", "--key", key["ada"]) == 0
+    capsys.readouterr()
+    assert run("status", book) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "a larger budget or a later end needs two curators" in shown
+    assert "another curator approves it by the same call" in shown
+    assert run("status", book, "--json") == 0
+    assert '"raise_needs": 2' in capsys.readouterr().out
+
+
 def refuses_to_ask(prompt):
     raise AssertionError(prompt)
 
