@@ -122,7 +122,8 @@ class Loss(Item, Release):
             # The divergence of a finite pair above the profile is an upper bound.
             pair = pair_above_all(self)
             value, error = sum_of_finite_cgfs([(pair.loss, pair.mass)], np.ones(1), a)
-            divergence: Array = (value + error) / a
+            with np.errstate(invalid="ignore"):  # a NaN, of masses that are none, is refused later
+                divergence: Array = (value + error) / a
             return divergence
         with np.errstate(divide="ignore"):  # the finite part may be empty
             moments = np.vectorize(lambda z: moment(self, z), otypes=[float])
