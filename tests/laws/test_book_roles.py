@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from accountant import (
-    Book,
     Budget,
     LedgerCorrupt,
     LedgerNewer,
@@ -260,17 +259,6 @@ def test_earlier_versions_only_read_where_a_data_set_asks_for_two():
                 assert book.spent("d") == 0.1
                 with pytest.raises(LedgerNewer, match=said):
                     spend(book)
-
-
-@pytest.mark.parametrize("lists", [{"curators": "ada"}, None])
-def test_two_curators_are_asked_for_where_there_are_two(lists, tmp_path):
-    people, place = People(tmp_path), SQLiteBookFile(tmp_path / "book.db")
-    roles, key = (None, None) if lists is None else (people.roles(**lists), people.keys["ada"])
-    with Book.create(place.url, key=key, roles=roles) as book:
-        with pytest.raises(ParameterError, match="a book whose roles name two curators"):
-            book.dataset("d", Budget(1.0), raise_needs=2)
-        assert book.names == []
-        book.dataset("d", Budget(1.0), raise_needs=1)
 
 
 def test_what_one_curator_gave_is_not_hidden_by_older_roles():

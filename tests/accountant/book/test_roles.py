@@ -417,6 +417,16 @@ def test_other_roles_need_two_curators_too(any_book, people):
     verify(any_book)
 
 
+@pytest.mark.parametrize("lists", [{"curators": "ada"}, None], ids=["one curator", "no roles"])
+def test_a_data_set_asks_for_two_curators_only_where_there_are_two(lists, any_book, people):
+    roles, key = (None, None) if lists is None else (people.roles(**lists), people.keys["ada"])
+    with Book.create(any_book.url, key=key, roles=roles) as book:
+        with pytest.raises(ParameterError, match="a book whose roles name two curators"):
+            book.dataset("d", Budget(1.0), raise_needs=2)
+        assert book.names == []
+        book.dataset("d", Budget(1.0), raise_needs=1)
+
+
 # --- roles, and keys
 
 

@@ -34,7 +34,6 @@ from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.non_private import NoPrivacy, NotPrivateWarning
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.frank_wolfe.polytopes import L1Ball
-from algorithms.label_privacy.label_likelihood import LabelLikelihood
 from audits import replay
 
 OPEN = {"epsilon": math.inf, "non_private": True}
@@ -181,38 +180,6 @@ def test_frank_wolfe_over_any_set_says_so(made):
     assert {type(entry.mechanism) for entry in made.transcript_} == {NoPrivacy}
     with pytest.raises(ParameterError, match="non_private=True"):
         type(made)(**{**made.get_params(), "non_private": False}).plan(X.shape)
-
-
-CODES = (Y > 0).astype(int)
-OUTPUTS = {
-    PrivateMean: ({}, (X,), "the mean is"),
-    LocalMean: ({}, (X,), "the mean is"),
-    PrivateSelection: ({}, (X,), "the choice is"),
-    LocalHistogram: ({"k": 2}, (CODES,), "the shares are"),
-    PrivateLinearRegression: ({"delta": 1e-6, "intervals": True}, (X, Y), "coefficients are"),
-    PrivateLogisticRegression: ({"delta": 1e-6, "rounds": 3}, (X, CODES), "coefficients are"),
-    LabelSGD: ({"k": 2, "diameter": 2.0, "batch": 100}, (X, CODES), "coefficients are"),
-    LabelLikelihood: ({"k": 2, "ridge": 0.5}, (X, CODES), "coefficients are"),
-    LabelPrivateClassifier: ({"classes": [0, 1]}, (X, CODES), "coefficients are"),
-    **{kind: (settings, (X, Y), "coefficients are") for kind, settings in KINDS.items()},
-}
-
-
-@pytest.mark.parametrize("kind", OUTPUTS, ids=lambda kind: kind.__name__)
-def test_each_output_is_named_once(kind):
-    settings, data, words = OUTPUTS[kind]
-    made = kind(**settings, **OPEN)
-    calls = {
-        "fit": (data, words),
-        "predict": ((X,), "predictions are"),
-        "interval": ((), "intervals are"),
-    }
-    for name, (arguments, sentence) in calls.items():
-        if hasattr(made, name):
-            with pytest.warns(NotPrivateWarning) as seen:
-                getattr(made, name)(*arguments)
-            expected = f"{kind.__name__}: {sentence} NOT private (non_private=True)"
-            assert [str(warning.message) for warning in seen] == [expected]
 
 
 def test_sparse_features_are_fitted_without_privacy_too():
