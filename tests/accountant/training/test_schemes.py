@@ -262,6 +262,47 @@ def test_bounds_of_a_record_are_around_enumerated_runs(loader, relation, microba
             assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
 
 
+def neighbours_by_a_user(relation):
+    """Pairs of data sets of two or four records: the first two, or the outer two, change."""
+    for others in ((-1, -1), (0, 0), (1, -1), (1, 1)):
+        for user, changed in {
+            ADD_REMOVE: [((1, 1), ()), ((1, -1), ()), ((1, 0), ())],
+            ZERO_OUT: [((1, 1), (0, 0)), ((1, -1), (0, 0))],
+            REPLACE_ONE: [((1, 1), (-1, -1)), ((1, 0), (-1, 1))],
+        }[relation]:
+            yield (*user, *others), (*changed, *others)
+            yield (user[0], *others, user[1]), (*changed[:1], *others, *changed[1:])
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, ZERO_OUT, REPLACE_ONE])
+@pytest.mark.parametrize("loader", LOADERS)
+def test_bounds_of_a_user_are_around_enumerated_runs(loader, relation):
+    sizes = {"poisson": {"rate": 0.5}, "truncated_poisson": {"rate": 0.5, "max_batch": 2}}
+    steps = 2 if loader in PASSES else 1
+    run = TrainingRun(
+        4, 2, steps=steps, loader=loader, examples_per_user=2, **sizes.get(loader, {})
+    )
+    scheme = user_scheme(run, 1.0, loader, relation, microbatching=False)
+    error = COARSE[2 if loader in PASSES else 1]
+    pairs = [[law_of_a_run(loader, values) for values in pair]
+             for pair in neighbours_by_a_user(relation)]  # fmt: skip
+    are_attained = []
+    for epsilon in (0.0, 1.0):
+        reached = max(
+            float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+            for pair in pairs for p, q in (pair, pair[::-1])
+        )  # fmt: skip
+        bound = min(delta_above(plan, epsilon) for plan in scheme.above)
+        assert reached <= bound + error
+        are_attained.append(reached >= bound - error)
+        for plan in scheme.below:
+            ((loss, _),) = plan.losses()
+            ways = [way.attained_pair for way in (loss, loss.reversed)]
+            assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
+    # The note is empty where some data reach the bound; only there it is a lower end too.
+    assert (scheme.note == "") == all(are_attained) == (scheme.below == scheme.above)
+
+
 @pytest.mark.parametrize("passes", [2, 2.5])
 @pytest.mark.parametrize("micro", [False, True])
 def test_microbatches_double_what_a_record_moves(micro, passes):
