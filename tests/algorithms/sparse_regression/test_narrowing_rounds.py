@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from accountant import Budget, ParameterError
+from accountant import Budget, ParameterError, Tight
 from algorithms import LocalIHT
 from algorithms.base.number_noise import (
     NUMBER_NOISE,
@@ -23,7 +23,14 @@ from algorithms.sparse_regression.coordinate_reports import (
 )
 from algorithms.sparse_regression.links import IDENTITY, LINEAR_PLUS_COSINE
 from algorithms.sparse_regression.narrowing_rounds import SHARES, NarrowingRounds
-from mechanisms import DiscreteLaplace, Gaussian
+from mechanisms import (
+    BinaryLabel,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PiecewiseUniform,
+    Staircase,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (50, 4))
@@ -173,6 +180,23 @@ def test_the_variance_of_the_noise_is_that_of_drawn_reports(name, bound):
         ]
         # A standard error of the mean square is at most 2 %.
         assert max(errors) == pytest.approx(noise_variance(mechanism, bound), rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "kind"),
+    [(1e-4, 0.0, BinaryLabel), (1.0, 0.01, BinaryLabel), (2.0, 0.1, PiecewiseUniform),
+     (5.0, 0.1, Staircase), (700.0, 0.0, Laplace), (1.0, 0.2, Gaussian)],
+)  # fmt: skip
+def test_the_least_noise_hides_which_end_of_the_range_a_number_is(epsilon, delta, kind):
+    mechanism = least_noise(2.0, epsilon, delta)
+    assert type(mechanism) is kind
+    spent_delta = delta if kind is Gaussian else 0.0  # the others are pure
+    assert 0.99 * epsilon <= Tight().epsilon(mechanism, spent_delta) <= epsilon
+    if kind in (BinaryLabel, PiecewiseUniform):  # numbers beyond the bound are clipped
+        reports = [mechanism.release(np.array([end, -end]), rng=3).tolist() for end in (2.0, 9.0)]
+        assert reports[0] == reports[1]
+    else:
+        assert mechanism.sensitivity == 2.0 - -2.0
 
 
 def test_noise_of_unknown_variance_is_never_that_of_the_least():

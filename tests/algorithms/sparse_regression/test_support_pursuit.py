@@ -1,5 +1,6 @@
 """Least squares on noisy labels: the columns found, the weights, and what noise explains."""
 
+import itertools
 import math
 from types import SimpleNamespace
 
@@ -91,6 +92,7 @@ def test_stages_are_of_all_users_and_one_where_they_are_few_or_the_paper_is_aske
     assert sorted(set(ends)) == ends
     assert len(LabelIHT(**given).plan((10_001, 4)).parts) == 5
     assert len(LabelIHT(**given).plan((1_999, 4)).parts) == 1
+    assert stage_ends(2_000) == [0, 640, 760, 1260, 1380, 2000]  # by the shares
     assert len(LabelIHT(step=1.0, **given).plan((10_001, 4)).parts) == 1
 
 
@@ -153,6 +155,48 @@ def test_a_level_fits_if_a_fifth_of_residuals_and_a_deviation_are_not_beyond_it(
         clip = clip_of_residuals(residuals, deviation * 2 * BOUND * math.sqrt(100))
         is_fitting = percent_beyond / 100 + deviation <= 0.2
         assert clip == (BOUND / 32 if is_fitting else BOUND)
+
+
+def test_every_stage_reports_what_the_fit_before_it_leaves():
+    rng = np.random.default_rng(4)
+    ends = [0, 40, 140, 200, 300, 360]
+    x = rng.uniform(-1.0, 1.0, (360, 3))
+    y = LINEAR_PLUS_COSINE.function(x @ np.array([0.4, -0.1, 0.05]))
+    assert np.ptp(y[:40]) > 2 * BOUND  # some labels of the first stage are clipped
+    released, fitted = [], []
+
+    def release_each(mechanism, query, users):
+        released.append(users)
+        return query(y[users])
+
+    # The first fit is nearer to the truth than the second: the least clip is not the last one.
+    solutions = [np.array([0.4, -0.05]), np.array([0.4, 0.1]), np.array([0.1, 0.1])]
+
+    def fit(data, clip):
+        fitted.append((*(np.array(part) for part in data), clip))
+        solution = solutions[len(fitted) - 1]
+        return SimpleNamespace(columns=np.array([0, 1]), solution=lambda: solution)
+
+    ledger = SimpleNamespace(
+        plan=SimpleNamespace(parts=[Gaussian(1e-3)]), public=x, release_each=release_each
+    )
+    stages = LabelStages(ledger, LINEAR_PLUS_COSINE, BOUND, ends)
+    assert stages.run(fit).solution() is solutions[2]
+    assert [(users.start, users.stop) for users in released] == list(itertools.pairwise(ends))
+    labels, clips = np.zeros(360), np.full(360, np.inf)  # the clip of nobody who did not report
+    predicted, clip = np.zeros(360), BOUND  # labels are reported as they are
+    for stage, (features, reports, weights, least_clip) in zip((0, 2, 4), fitted, strict=True):
+        users = slice(*ends[stage : stage + 2])
+        if stage:  # the users before these have reported the sizes of their residuals
+            predicted = LINEAR_PLUS_COSINE.function(x[:, :2] @ solutions[stage // 2 - 1])
+            clip = clip_of_residuals((y - predicted)[ends[stage - 1] : ends[stage]], 1e-3)
+        labels[users] = predicted[users] + np.clip((y - predicted)[users], -clip, clip)
+        clips[users] = clip
+        assert reports == pytest.approx(labels)
+        assert weights == pytest.approx((clips.min() / clips) ** 2)
+        assert least_clip == pytest.approx(clips.min())
+        assert (features == x).all()
+    assert len(set(clips.tolist())) == 4  # each stage has its own clip
 
 
 def test_nothing_but_zeros_gives_zero():
