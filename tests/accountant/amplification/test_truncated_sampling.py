@@ -179,15 +179,20 @@ def test_wrong_arguments_are_refused(arguments, words):
         (737_557_430, 2.9465947054760416e-09, 2),
         (1_000_000, 1e-4, 64),
         (10, 1.0, 3),
+        *((5, 0.25, k) for k in range(1, 6)),
+        *((80, 0.75, k) for k in (1, 60, 64, 65, 80)),
+        *((400, 0.2, k) for k in (65, 80, 100)),
+        (1_000_000, 1e-4, 65),
+        (10_000, 0.01, 130),
     ],
 )
-def test_few_among_many_are_counted_exactly(n, q, k):
-    """The incomplete beta function of the library errs there by up to 5e-8."""
+def test_binomial_tails_are_counted_exactly(n, q, k):
+    """The incomplete beta function of the library errs by up to 5e-8 for few among very many."""
     with mp.workdps(60):
         terms = (mp.binomial(n, i) * mp.mpf(q) ** i * (1 - mp.mpf(q)) ** (n - i) for i in range(k))
         exact = 1 - mp.fsum(terms)
-    found = truncated_sampling.binomial_tail(n, q, k)
-    assert found == pytest.approx(float(exact), rel=1e-13, abs=1e-300)
+    tail = truncated_sampling.binomial_tail(n, q, k)
+    assert tail == pytest.approx(float(exact), rel=1e-13, abs=1e-300)
 
 
 @pytest.mark.parametrize(

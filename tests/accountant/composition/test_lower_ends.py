@@ -13,8 +13,9 @@ import pytest
 
 from accountant import ApproxLoss, Certificate, DiscreteLaplaceLoss, PairLoss, PureLoss, Tight
 from accountant.composition.cgf import exact_cgf
-from accountant.composition.composition import Composition
+from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.losses.finite_pair import response_pair
+from accountant.numerics.rounding import ULP
 from mechanisms import BinaryLabel, DiscreteLaplace, Laplace, RandomizedResponse, Staircase
 
 ROUNDS, MANY_ROUNDS = 24, 300
@@ -161,6 +162,31 @@ def test_where_delta_is_the_mass_at_infinity_the_ends_are_0_and_the_largest_loss
     assert found.lower == 0.0
     assert 3 * epsilon <= found.upper <= 3 * epsilon * (1 + 1e-9)
     assert found.engine == "mass at infinity"
+
+
+@pytest.mark.parametrize(
+    ("spreads", "engine", "lower", "upper"),  # of delta beyond the mass, in its round-offs
+    [
+        (-2.0, "mass at infinity", math.inf, math.inf),
+        (-1.0, "mass at infinity", math.inf, math.inf),
+        (-0.5, "mass at infinity", 0.0, 0.6),
+        (0.5, "mass at infinity", 0.0, 0.6),
+        (1.0, "mass at infinity", 0.0, 0.6),
+        (1.5, "greatest outcome", 0.6, 0.6),
+    ],
+)
+def test_of_a_mass_at_infinity_both_ends_of_the_round_off_count_as_possible(
+    spreads, engine, lower, upper
+):
+    composition = Composition([(ApproxLoss(0.3, 0.5), 2)])
+    low, high = EpsilonProblem(composition, composition.infinity, 1e-9).finite_delta
+    assert (low, high) == (-16 * ULP * 0.75 / 2, 16 * ULP * 0.75 / 2)
+    # The numbers are multiples of a unit of the mass: at one round-off what remains is exactly 0.
+    problem = EpsilonProblem(composition, composition.infinity + spreads * high, 1e-9)
+    assert (0.0 in problem.finite_delta) == (abs(spreads) == 1)
+    interval = problem.outcome_bounds()
+    assert interval.engine == engine
+    assert (interval.lower, interval.upper) == pytest.approx((lower, upper), rel=1e-9)
 
 
 SHARES = [0.0, 1e-12, 0.01, 0.5, 1 - 1e-6, 1.0, 1 + 1e-12, 1.5]  # delta over the mass

@@ -6,8 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import binom, hypergeom
 
-from accountant import RDP, Loss, ParameterError, PoissonSampled, Tight, UnsupportedPlan
+from accountant import (
+    RDP,
+    GaussianLoss,
+    Loss,
+    ParameterError,
+    PoissonSampled,
+    Tight,
+    UnsupportedPlan,
+)
 from accountant.amplification.single_pass import shuffled_pair
 from accountant.plans.adjacency import Adjacency
 from accountant.training.passes import root_up
@@ -260,6 +269,132 @@ def test_bounds_of_a_record_are_around_enumerated_runs(loader, relation, microba
             ((loss, _),) = plan.losses()
             ways = [way.attained_pair for way in (loss, loss.reversed)]
             assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
+
+
+def neighbours_by_a_user(loader, relation, microbatching):
+    """Pairs of data sets of two or four records: the first two, or the outer two, change."""
+    changes = {
+        ADD_REMOVE: [((1, 1), ()), ((1, -1), ()), ((1, 0), ())],
+        ZERO_OUT: [((1, 1), (0, 0)), ((1, -1), (0, 0))],
+        REPLACE_ONE: [((1, 1), (-1, -1)), ((1, 0), (-1, 1))],
+    }[relation]
+    # The clipped means of the user's microbatches may be turned round.  Of Poisson samples the
+    # proof asks that others keep their microbatches: a drawn blank is as if it were not drawn.
+    if microbatching and (loader != "poisson" or relation is REPLACE_ONE):
+        changes.append(((1, 1), (-1, -1)))
+    for others in ((-1, -1), (0, 0), (1, -1), (1, 1)):
+        for user, changed in changes:
+            yield (*user, *others), (*changed, *others)
+            yield (user[0], *others, user[1]), (*changed[:1], *others, *changed[1:])
+
+
+@pytest.mark.parametrize(
+    ("relation", "microbatching"),
+    [(ADD_REMOVE, False), *itertools.product((ZERO_OUT, REPLACE_ONE), (False, True))],
+)
+@pytest.mark.parametrize("loader", LOADERS)
+def test_bounds_of_a_user_are_around_enumerated_runs(loader, relation, microbatching):
+    sizes = {"poisson": {"rate": 0.5}, "truncated_poisson": {"rate": 0.5, "max_batch": 2}}
+    steps = 2 if loader in PASSES else 1
+    run = TrainingRun(
+        4, 2, steps=steps, loader=loader, examples_per_user=2, **sizes.get(loader, {})
+    )
+    scheme = user_scheme(run, 1.0, loader, relation, microbatching=microbatching)
+    error = COARSE[2 if loader in PASSES else 1]
+    pairs = [[law_of_a_run(loader, values) for values in pair]
+             for pair in neighbours_by_a_user(loader, relation, microbatching)]  # fmt: skip
+    are_attained = []
+    for epsilon in (0.0, 1.0):
+        reached = max(
+            float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+            for pair in pairs for p, q in (pair, pair[::-1])
+        )  # fmt: skip
+        bound = min(delta_above(plan, epsilon) for plan in scheme.above)
+        assert reached <= bound + error
+        are_attained.append(reached >= bound - error)
+        for plan in scheme.below:
+            ((loss, _),) = plan.losses()
+            ways = [way.attained_pair for way in (loss, loss.reversed)]
+            assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
+    # The note is empty where some data reach the bound, and only there it is a lower end too.
+    is_attained = all(are_attained) and not microbatching
+    assert (scheme.note == "") == is_attained == (scheme.below == scheme.above)
+
+
+# Of a batch with room and of a full one: the clips by which each record of the user moves the sum,
+# and by which what stands in its place on the other data moves it in the opposite direction.
+MOVES = {
+    ADD_REMOVE: {"room": (1, 0), "full": (2, 0)},
+    ZERO_OUT: {"room": (1, 0), "full": (2, 1)},
+    REPLACE_ONE: {"room": (1, 1), "full": (2, 2)},
+}
+
+
+def cases_of_a_step(loader, examples, size, batch):
+    """The chances of how many of the user's records are drawn, and of a batch with room or full."""
+    rate = batch / examples
+    law = hypergeom(examples, size, batch) if loader == "fixed_size" else binom(size, rate)
+    counts = law.pmf(np.arange(size + 1))
+    if loader == "poisson":
+        full = 0.0
+    elif loader == "fixed_size" or size > 8:  # of many records all batches are taken to be full
+        full = 1.0
+    else:  # the largest batch is 2 more than the mean one
+        full = float(binom(examples - size, rate).sf(batch + 2 - size))
+    return counts, {"room": 1 - full, "full": full}
+
+
+@pytest.mark.parametrize("micro", [False, True])
+@pytest.mark.parametrize("relation", MOVES)
+@pytest.mark.parametrize(
+    ("loader", "examples", "size", "batch"),
+    [("poisson", 6, 2, 3), ("fixed_size", 6, 2, 3), ("fixed_size", 9, 4, 6),
+     ("truncated_poisson", 6, 4, 1), ("truncated_poisson", 6, 2, 2),
+     ("truncated_poisson", 5, 2, 3), ("truncated_poisson", 5, 2, 2),
+     ("truncated_poisson", 14, 9, 7), ("truncated_poisson", 5, 2, 1)],
+)  # fmt: skip
+def test_the_profile_of_a_step_is_that_of_its_cases(loader, examples, size, batch, relation, micro):
+    largest = {"max_batch": batch + 2} if loader == "truncated_poisson" else {}
+    run = TrainingRun(examples, batch, steps=3, loader=loader, examples_per_user=size, **largest)
+    noise = 2.0 * size
+    (plan,) = user_scheme(run, noise, loader, relation, microbatching=micro).above
+    ((loss, count),) = plan.losses()
+    assert count == 3
+    counts, chances = cases_of_a_step(loader, examples, size, batch)
+    records = np.arange(size + 1)
+    for epsilon in (0.0, 0.1):
+        deltas = np.zeros(2)
+        for case, chance in chances.items():
+            moved, back = MOVES[relation][case]
+            if micro:  # means are clipped, so that a record or a blank turns its microbatch round
+                whole = loader == "fixed_size"  # where a record already moves the sum by 2 clips
+                moved, back = (2, 2 * (back > 0)) if whole else (2 * moved, 2 * back)
+            p, q = (density(clips * records / noise, counts) for clips in (moved, -back))
+            deltas += chance * np.array([stick(p, q, epsilon), stick(q, p, epsilon)])
+        profiles = float(loss.profile(epsilon)), float(loss.reversed.profile(epsilon))
+        assert profiles == pytest.approx(deltas, abs=2e-6)
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, ZERO_OUT, REPLACE_ONE])
+@pytest.mark.parametrize(("steps", "begun"), [(4, 1), (8, 2), (10, 3)])
+def test_records_that_are_all_allocated_to_one_step_of_each_pass(steps, begun, relation):
+    run = TrainingRun(8, 2, steps=steps, loader="random_allocation", examples_per_user=3)
+    for micro in (False, True):
+        scheme = user_scheme(run, 9.0, "random_allocation", relation, microbatching=micro)
+        _, together = scheme.above
+        clips = 2 if micro or relation is REPLACE_ONE else 1
+        whole = GaussianLoss(clips * 3 / 9.0 * math.sqrt(begun))
+        assert Tight().delta(together, 0.5) == pytest.approx(float(whole.profile(0.5)), rel=1e-9)
+
+
+def test_counts_of_records_that_are_left_out_reveal_everything():
+    run = TrainingRun(10**6, 1000, steps=3, loader="poisson", examples_per_user=2000)
+    _, rare = binomial_counts(2000, 1e-3)
+    (plan,) = user_scheme(run, 30.0, "poisson", ADD_REMOVE, microbatching=False).above
+    assert rare > 0
+    assert sum(count * loss.infinity for loss, count in plan.losses()) == pytest.approx(
+        3 * rare, abs=0
+    )
 
 
 @pytest.mark.parametrize("passes", [2, 2.5])

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from accountant import Budget, ParameterError
+from accountant import Budget, ParameterError, Tight
 from algorithms import LocalIHT
-from algorithms.base.number_noise import least_noise, noise_variance
+from algorithms.base.number_noise import (
+    NUMBER_NOISE,
+    least_noise,
+    noise_variance,
+    number_noise,
+)
 from algorithms.sparse_regression.coordinate_reports import (
     ProductReports,
     Residuals,
@@ -18,6 +23,14 @@ from algorithms.sparse_regression.coordinate_reports import (
 )
 from algorithms.sparse_regression.links import IDENTITY, LINEAR_PLUS_COSINE
 from algorithms.sparse_regression.narrowing_rounds import SHARES, NarrowingRounds
+from mechanisms import (
+    BinaryLabel,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PiecewiseUniform,
+    Staircase,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (50, 4))
@@ -148,12 +161,43 @@ def test_plans_cost_their_epsilon(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.9, 1.4, 3.0, 5.5, 12.0])
 def test_the_noise_of_a_number_has_the_least_variance(epsilon):
-    from algorithms.base.number_noise import NUMBER_NOISE, number_noise
-
     chosen = noise_variance(least_noise(1.0, epsilon, 1e-6), 1.0)
     others = [noise_variance(number_noise(name, 1.0, epsilon), 1.0) for name in NUMBER_NOISE]
     assert chosen == min(others)
-    for mechanism in (number_noise(name, 1.0, epsilon) for name in NUMBER_NOISE):
-        reports = mechanism.release(np.zeros(20_000), rng=1)
-        # the variance at 0 is at most that at the worst number; 1.3 is 15 standard errors
-        assert np.mean(np.square(reports)) <= 1.3 * noise_variance(mechanism, 1.0)
+
+
+@pytest.mark.parametrize("bound", [0.25, 1.0, 3.0])
+@pytest.mark.parametrize("name", [*NUMBER_NOISE, "Gaussian"])
+def test_the_variance_of_the_noise_is_that_of_drawn_reports(name, bound):
+    for epsilon in (0.7, 4.0):
+        if name == "Gaussian":
+            mechanism = Gaussian(2 * bound / epsilon, sensitivity=2 * bound)
+        else:
+            mechanism = number_noise(name, bound, epsilon)
+        errors = [
+            np.mean((mechanism.release(np.full(20_000, number), rng=1) - number) ** 2)
+            for number in (0.0, -bound, bound)
+        ]
+        # A standard error of the mean square is at most 2 %.
+        assert max(errors) == pytest.approx(noise_variance(mechanism, bound), rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "kind"),
+    [(1e-4, 0.0, BinaryLabel), (1.0, 0.01, BinaryLabel), (2.0, 0.1, PiecewiseUniform),
+     (5.0, 0.1, Staircase), (700.0, 0.0, Laplace), (1.0, 0.2, Gaussian)],
+)  # fmt: skip
+def test_the_least_noise_hides_which_end_of_the_range_a_number_is(epsilon, delta, kind):
+    mechanism = least_noise(2.0, epsilon, delta)
+    assert type(mechanism) is kind
+    spent_delta = delta if kind is Gaussian else 0.0  # the others are pure
+    assert 0.99 * epsilon <= Tight().epsilon(mechanism, spent_delta) <= epsilon
+    if kind in (BinaryLabel, PiecewiseUniform):  # numbers beyond the bound are clipped
+        reports = [mechanism.release(np.array([end, -end]), rng=3).tolist() for end in (2.0, 9.0)]
+        assert reports[0] == reports[1]
+    else:
+        assert mechanism.sensitivity == 2.0 - -2.0
+
+
+def test_noise_of_unknown_variance_is_never_that_of_the_least():
+    assert noise_variance(DiscreteLaplace(2.0), 1.0) == math.inf

@@ -1,6 +1,8 @@
 """Least squares on noisy labels: the columns found, the weights, and what noise explains."""
 
+import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,9 +11,15 @@ from scipy import sparse
 from accountant import Chunks
 from algorithms import LabelIHT, LabelLasso
 from algorithms.base.hard_thresholding import default_step
-from algorithms.sparse_regression.label_stages import ResidualSizes, ScaledResiduals, stage_ends
+from algorithms.sparse_regression.label_stages import (
+    LabelStages,
+    ResidualSizes,
+    ScaledResiduals,
+    stage_ends,
+)
 from algorithms.sparse_regression.links import IDENTITY, LINEAR_PLUS_COSINE
 from algorithms.sparse_regression.support_pursuit import PublicRows
+from mechanisms import Gaussian
 
 
 def model(users, features, sparsity, seed, correlated=False):
@@ -84,6 +92,7 @@ def test_stages_are_of_all_users_and_one_where_they_are_few_or_the_paper_is_aske
     assert sorted(set(ends)) == ends
     assert len(LabelIHT(**given).plan((10_001, 4)).parts) == 5
     assert len(LabelIHT(**given).plan((1_999, 4)).parts) == 1
+    assert stage_ends(2_000) == [0, 640, 760, 1260, 1380, 2000]  # by the shares
     assert len(LabelIHT(step=1.0, **given).plan((10_001, 4)).parts) == 1
 
 
@@ -103,8 +112,91 @@ def test_residuals_are_clipped_and_sizes_are_asked_by_place():
     labels, guess = np.array([1e6, 0.3, -1e6, 0.1]), np.array([0.0, 0.2, 0.0, 0.2])
     found = ScaledResiduals(guess, 0.5, 2.0)(labels)
     assert found == pytest.approx([2.0, 0.4, -2.0, -0.4])
-    sizes = ResidualSizes(guess, np.array([1.0, 0.05]), 2.0)(labels)
-    assert sizes.tolist() == [2.0, 2.0, 2.0, 2.0]
+    sizes = ResidualSizes(guess, np.array([1.0, 0.2, 0.05]), 2.0)(labels)
+    assert sizes.tolist() == [2.0, -2.0, 2.0, -2.0]
+
+
+def clip_of_residuals(residuals, scale):
+    """The clip that stages choose if the noise of this scale happens to be 0."""
+    ledger = SimpleNamespace(
+        plan=SimpleNamespace(parts=[Gaussian(scale)]),
+        release_each=lambda mechanism, query, users: query(residuals[users]),
+    )
+    stages = LabelStages(ledger, IDENTITY, BOUND, [0, residuals.size])
+    return stages._clip(slice(0, residuals.size, 1), np.zeros(residuals.size))
+
+
+BOUND = 3.0
+USERS = np.arange(500)  # a hundred for each of the five levels
+
+
+@pytest.mark.parametrize(
+    ("size", "share_of_bound"),  # the clip is the least half of a half that holds the residuals
+    [(0.9, 1), (0.51, 1), (0.49, 2), (0.3, 2), (0.26, 2), (0.24, 4), (0.13, 4), (0.12, 8),
+     (0.07, 8), (0.06, 16), (0.04, 16), (0.03, 32), (0.0, 32)],
+)  # fmt: skip
+def test_the_clip_is_the_least_level_that_holds_the_residuals(size, share_of_bound):
+    signs = np.where(USERS % 2, 1.0, -1.0)
+    assert clip_of_residuals(signs * size * BOUND, 1e-3) == BOUND / share_of_bound
+    # Of three or four users none is asked about the last levels, which then do not fit.
+    if share_of_bound < 16:
+        for users in (3, 4):
+            clip = clip_of_residuals((signs * size * BOUND)[:users], 1e-3)
+            assert clip == BOUND / min(share_of_bound, 2**users)
+
+
+@pytest.mark.parametrize("percent_beyond", [0, 10, 19, 21, 50])
+def test_a_level_fits_if_a_fifth_of_residuals_and_a_deviation_are_not_beyond_it(percent_beyond):
+    # Of the hundred users of each level so many have the residual of the bound, the others 0.
+    place_in_level = USERS // 5
+    residuals = np.where(place_in_level < percent_beyond, BOUND, 0.0)
+    for deviation in (0.001, 0.05, 0.09, 0.11, 0.19, 0.21):
+        # A report of plus or minus the bound is halved: the noise of a share is scale / (2 bound).
+        clip = clip_of_residuals(residuals, deviation * 2 * BOUND * math.sqrt(100))
+        is_fitting = percent_beyond / 100 + deviation <= 0.2
+        assert clip == (BOUND / 32 if is_fitting else BOUND)
+
+
+def test_every_stage_reports_what_the_fit_before_it_leaves():
+    rng = np.random.default_rng(4)
+    ends = [0, 40, 140, 200, 300, 360]
+    x = rng.uniform(-1.0, 1.0, (360, 3))
+    y = LINEAR_PLUS_COSINE.function(x @ np.array([0.4, -0.1, 0.05]))
+    assert np.ptp(y[:40]) > 2 * BOUND  # some labels of the first stage are clipped
+    released, fitted = [], []
+
+    def release_each(mechanism, query, users):
+        released.append(users)
+        return query(y[users])
+
+    # The first fit is nearer to the truth than the second: the least clip is not the last one.
+    solutions = [np.array([0.4, -0.05]), np.array([0.4, 0.1]), np.array([0.1, 0.1])]
+
+    def fit(data, clip):
+        fitted.append((*(np.array(part) for part in data), clip))
+        solution = solutions[len(fitted) - 1]
+        return SimpleNamespace(columns=np.array([0, 1]), solution=lambda: solution)
+
+    ledger = SimpleNamespace(
+        plan=SimpleNamespace(parts=[Gaussian(1e-3)]), public=x, release_each=release_each
+    )
+    stages = LabelStages(ledger, LINEAR_PLUS_COSINE, BOUND, ends)
+    assert stages.run(fit).solution() is solutions[2]
+    assert [(users.start, users.stop) for users in released] == list(itertools.pairwise(ends))
+    labels, clips = np.zeros(360), np.full(360, np.inf)  # the clip of nobody who did not report
+    predicted, clip = np.zeros(360), BOUND  # labels are reported as they are
+    for stage, (features, reports, weights, least_clip) in zip((0, 2, 4), fitted, strict=True):
+        users = slice(*ends[stage : stage + 2])
+        if stage:  # the users before these have reported the sizes of their residuals
+            predicted = LINEAR_PLUS_COSINE.function(x[:, :2] @ solutions[stage // 2 - 1])
+            clip = clip_of_residuals((y - predicted)[ends[stage - 1] : ends[stage]], 1e-3)
+        labels[users] = predicted[users] + np.clip((y - predicted)[users], -clip, clip)
+        clips[users] = clip
+        assert reports == pytest.approx(labels)
+        assert weights == pytest.approx((clips.min() / clips) ** 2)
+        assert least_clip == pytest.approx(clips.min())
+        assert (features == x).all()
+    assert len(set(clips.tolist())) == 4  # each stage has its own clip
 
 
 def test_nothing_but_zeros_gives_zero():

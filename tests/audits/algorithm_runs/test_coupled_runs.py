@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import math
+import re
 import threading
 from types import SimpleNamespace
 
@@ -272,6 +273,34 @@ def test_what_either_run_raises_is_raised_and_no_thread_is_left(name):
     with pytest.raises(error, match=words):
         many(GivenRun(does), 3)
     assert threading.active_count() == before
+
+
+class PlanOfSize(GivenRun):
+    """Plans noise in proportion to the number of records."""
+
+    def plan(self, shape):
+        return Repeat(Laplace(float(shape[0])), 3)
+
+
+def test_another_mechanism_on_the_neighbour_is_off_the_transcript_and_both_are_named():
+    algorithm = PlanOfSize(lambda ledger, ask: ledger.release(ledger.plan.part, np.sum))
+    words = f"asked for {Laplace(3.0)!r}, recorded was {Laplace(4.0)!r}"
+    with pytest.raises(OffTranscript, match=re.escape(words)):
+        list(weighted_losses(algorithm, DATA, OTHER[:3], 3, EPSILON, rng=1))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_other_users_on_the_neighbour_are_off_the_transcript(first):
+    class OfUsers(GivenRun):
+        def plan(self, shape):
+            return Parallel([Laplace(1.0)] * 4)
+
+    def run(ledger, ask):
+        users = slice(first * int(ledger._data[0]), 2 + int(ledger._data[0]))
+        return ledger.release_each(Laplace(1.0), lambda rows: rows, users)
+
+    with pytest.raises(OffTranscript, match="release 0 asked other users"):
+        many(OfUsers(run), 3)
 
 
 def test_more_releases_on_the_neighbour_are_off_the_transcript():

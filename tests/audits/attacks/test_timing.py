@@ -189,6 +189,24 @@ def test_mechanisms_and_outputs_that_are_no_numbers():
     assert words.noise_p == 1.0
 
 
+@pytest.mark.parametrize(
+    ("output", "value", "distance"),
+    [
+        ([1.0, -3.0], 0.0, 2.0),
+        ([1.0, -3.0], 1, 2.0),
+        ([True, False, False, False], False, 0.25),
+        (np.array([3, 5], dtype=np.uint8), 7, 3.0),  # the difference is no longer unsigned
+        ([[1.0, 2.0], [3.0, 6.0]], np.array([1.0, 2.0]), 1.5),
+        ([-1.0, 3.0], np.array([1.0, 2.0, 3.0]), 2.0),  # of another shape: the size itself
+        (["word", "other"], 0.0, 0.0),
+        ([1.0, -3.0], "word", 0.0),
+        (np.array([1.0, None], dtype=object), 0.0, 0.0),
+    ],
+)
+def test_the_mean_noise_is_the_distance_of_numbers_and_0_of_others(output, value, distance):
+    assert timing._mean_noise(output, value) == distance
+
+
 def test_garbage_is_collected_again_whatever_happens():
     assert gc.isenabled()
 

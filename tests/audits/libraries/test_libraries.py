@@ -18,7 +18,10 @@ from audits.libraries.checks import (
     LibraryCheck,
     compare_with_certified,
 )
+from audits.libraries.faults_page import faults_page
+from audits.results.result_file import Request, Result
 from audits.results.rows import Settings
+from tests.audits.results.report_rows import row
 from tests.docs.blocks import DOCS
 
 # what each library must be caught at, where it is installed in the version that is known
@@ -102,6 +105,36 @@ def test_the_page_of_faults_names_every_fault(tmp_path):
     assert "ε 5.431121, δ 1e-10" in made
     assert "the truth is in [5.4312646, 5.4312646]" in " ".join(made.split())
     assert set(re.findall(r"^\| ([\w-]+) [\d.]+ \|", kept, re.MULTILINE)) == set(LIBRARIES)
+
+
+def test_the_page_links_threads_and_leaves_out_what_is_not_known():
+    threads = "IBM/differential-privacy-library#19, a talk, opendp/opendp#1234"
+    facts = {"facts": (("reported", threads),), "kind": "library"}
+    rows = [
+        row("opendp: first", True, **facts, claim=(1.5, 1e-6), epsilon_lower=2.5),
+        row("opendp: second", True, kind="library", claim=(math.nan, 0.0), epsilon_lower=None),
+        row("opendp: third", kind="library"),
+        row("numpy: fourth", kind="library", claim=(0.25, 0.0)),
+    ]
+    request = Request("libraries", (), 20_000, 0.95, 7)
+    page = faults_page(Result(request, rows, {}, {"opacus": "not installed"}))
+    assert max(len(line) for line in page.splitlines() if "](" not in line) <= 100
+    paragraphs = [" ".join(part.split()) for part in page.split("\n\n")]
+    own_version = version("opendp")
+    assert f"| opendp {own_version} | 2 | third |" in page
+    assert f"| numpy {version('numpy')} | 0 | fourth |" in page
+    assert "diffprivlib" not in page
+    assert paragraphs[paragraphs.index(f"## opendp {own_version}: first") + 1] == (
+        "- claimed: ε 1.5, δ 1e-06 - found: saw opendp: first - bound: ε is at least 2.5 "
+        "- reported: [IBM/differential-privacy-library#19]"
+        "(https://github.com/IBM/differential-privacy-library/issues/19), a talk, "
+        "[opendp/opendp#1234](https://github.com/opendp/opendp/issues/1234) "
+        "- command: `python -m audits libraries 'opendp: first'`"
+    )
+    assert paragraphs[paragraphs.index(f"## opendp {own_version}: second") + 1] == (
+        "- found: saw opendp: second - command: `python -m audits libraries 'opendp: second'`"
+    )
+    assert paragraphs[-2:] == ["## Not looked at", "- opacus: not installed"]
 
 
 def test_the_verdicts_hold_together():
