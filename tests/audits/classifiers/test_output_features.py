@@ -153,6 +153,14 @@ def test_the_numbers_of_an_output_are_those_that_it_stands_for(output, numbers):
     assert output_features(output).numbers.tolist() == numbers
 
 
+def test_texts_that_no_encoding_has_are_distinguished_as_others_are():
+    # Half of a surrogate pair, as `os.fsdecode` puts it in the place of a byte that is no text.
+    outputs = [text.join(("a", "b")) for text in ("\ud800", "\udcff", "x")]
+    outputs += [{output: 1.0} for output in outputs] + [f"{output} 1.0" for output in outputs]
+    found = extract_features(as_output_array(outputs))
+    assert np.unique(found.category).size == len(outputs)
+
+
 def test_texts_beside_the_same_numbers_are_different_structures():
     outputs = [output for output, _ in NUMBERS] + ["after -2.5 or 1e3", [(1, 2.5), {"a": 3}]]
     assert len({output_features(output).structure for output in outputs}) == len(outputs)
