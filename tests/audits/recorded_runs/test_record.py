@@ -906,6 +906,22 @@ def test_a_function_that_a_module_imported_by_name_is_followed_too(name, monkeyp
     assert (found.sound, found.draws, found.cost) == (True, 1, pytest.approx(1.0))
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch", "random", "secrets", "audits.recorded_runs"])
+def test_modules_of_a_library_of_draws_keep_what_they_imported(library, monkeypatch):
+    inner = types.ModuleType(f"{library}.of_this_test")
+    inner.laplace = np.random.laplace
+    monkeypatch.setitem(sys.modules, inner.__name__, inner)
+    during_the_run = []
+
+    def noisy(x):
+        during_the_run.extend([id(inner.laplace), id(np.random.laplace)])
+        return x.sum() + np.random.laplace()
+
+    record(noisy, ONES, ONES[:3], claim=1.0)
+    original = id(np.random.laplace)
+    assert during_the_run[0] == original != during_the_run[1]
+
+
 def test_a_call_that_no_code_of_the_user_makes_is_at_an_unknown_place(monkeypatch):
     assert call_sites.call_site().startswith(os.path.join("tests", "audits", "recorded_runs"))
     monkeypatch.setattr(call_sites, "PASSED_OVER", ["", *call_sites.PASSED_OVER])
