@@ -935,6 +935,7 @@ def test_lost_noise_names_its_line_and_the_remedy():
 
     (finding,) = record(lost, ONES, ONES[:3], claim=1.0).findings
     assert finding.kind == "lost noise"
+    assert re.fullmatch(r"tests.*test_record.py:\d+", finding.site)
     assert re.search(r"noise drawn at .*test_record.* was lost .* `primitives`", finding.sentence)
 
 
