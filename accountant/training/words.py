@@ -165,11 +165,11 @@ def warnings(statement: StatementFacts) -> list[str]:
             f"Delta is not below 1 / examples = {1 / run.examples:.3g}: it would allow publishing "
             "a random record. Choose a smaller one."
         )
-    steps_of_whole_passes = run.batches * math.ceil(run.passes)
-    if run.loader in SAMPLING and run.steps is None and steps_of_whole_passes > run.taken:
+    steps_of_passes = math.ceil(run.passes * run.batches)
+    if run.loader in SAMPLING and run.steps is None and steps_of_passes > run.taken:
         messages.append(
             f"Steps are epochs x examples / batch = {run.taken:,}. A loader of {run.batches:,} "
-            f"batches an epoch takes {math.ceil(run.passes * run.batches):,}: then give steps."
+            f"batches an epoch takes {steps_of_passes:,}: then give steps."
         )
     return messages
 

@@ -260,7 +260,7 @@ def _padded_table(rows: Sequence[Array]) -> Array:
 
 def structure_code(words: Iterable[str]) -> int:
     """The code of the words of a structure."""
-    return zlib.crc32("\0".join(words).encode("utf-8", "replace"))
+    return zlib.crc32("\0".join(words).encode("utf-8", "surrogatepass"))
 
 
 def combined_codes(structure: int, exact: Iterable[bytes], rows: NDArray[Any]) -> Codes:

@@ -50,8 +50,8 @@ from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.noisy_numbers import is_noise_alone, plain, use
 from audits.recorded_runs.tape import current_tape, within_a_run
 
-# Modules whose names begin with one of these keep their references to what is replaced.
-LEFT_ALONE = ("numpy", "torch", "random", "secrets", "audits.recorded_runs", "builtins", "sys")
+# These modules, and those inside of them, keep their references to what is replaced.
+LEFT_ALONE = ("numpy.", "torch.", "random.", "secrets.", "audits.recorded_runs.")
 PYTHON_DRAWS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
     "choice", "choices", "sample", "randint", "randrange", "triangular", "betavariate",
@@ -320,7 +320,7 @@ def _replace_references(undo: list[tuple[Any, Any, Any]], function: Any) -> list
             names[name] = replacement(value)
 
     for label, module in list(sys.modules.items()):
-        if module is None or label.startswith(LEFT_ALONE):
+        if module is None or f"{label}.".startswith(LEFT_ALONE):
             continue
         replace_in(getattr(module, "__dict__", None))
     replace_in(getattr(function, "__globals__", None))

@@ -1,5 +1,6 @@
 """A function of a release: any number, and as many."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 from accountant import ParameterError
 from audits import exact
 from mechanisms import (
+    Clamped,
     Exponential,
     Laplace,
     LazyExponential,
     Mapped,
+    PureFromApproximate,
     RandomizedResponse,
     UnaryEncoding,
 )
@@ -33,6 +36,23 @@ def test_an_image_of_an_image_is_that_of_the_functions_one_after_the_other(label
     found = np.exp(nested.log_density(np.arange(3, 7), label))
     each = np.exp(made.log_density(np.arange(4), label))
     assert found == pytest.approx([0.0, each[2:].sum(), each[:2].sum(), 0.0])
+
+
+WRAPPED = [
+    Mapped(Laplace(2.0), np.sign),
+    Clamped(Laplace(2.0), low=-1.0, high=3.0),
+    PureFromApproximate(Laplace(2.0), 0.5, 6),
+]
+
+
+@pytest.mark.parametrize("made", WRAPPED, ids=lambda made: type(made).__name__)
+def test_more_noise_of_a_post_processed_release_is_that_of_the_inner_mechanism(made):
+    noisier = made.with_noise_factor(1.25)
+    if isinstance(made, PureFromApproximate):  # its own knob is that of the odds
+        assert noisier == dataclasses.replace(made, odds=0.625)
+    else:
+        assert noisier == dataclasses.replace(made, inner=Laplace(2.5))
+        assert noisier.loss == Laplace(2.5).loss
 
 
 def not_a_number_of_zero(output):

@@ -646,6 +646,29 @@ def test_a_law_on_the_ends_of_cells_is_above_whatever_their_width(wide):
     assert truth[0] <= found
 
 
+@pytest.mark.parametrize(("mu", "cell"), [(0.3, 0.5), (1.4, 0.25)])
+def test_a_law_on_the_ends_of_cells_has_the_mass_of_both_tails(mu, cell, monkeypatch):
+    lowest, highest, r = -1.5, 1.0, 0.7
+    monkeypatch.setattr(lognormal_lattice, "LOWEST", lowest)
+    value, weight = law_above(mu, highest, cell)
+    ends = np.exp(mu * np.array([lowest, highest]) - mu * mu / 2)
+    assert value[[0, 1, -1]] == pytest.approx([0.0, *ends])
+    # The mass below the cells is that of 0, for falling functions, and of the least value as well,
+    # for rising ones; the mass above them is that of the greatest value.
+    low_tail, high_tail = norm.cdf(lowest), norm.sf(highest)
+    assert weight[0] == pytest.approx(low_tail, rel=1e-12)
+    assert weight.sum() == pytest.approx(1 + low_tail, rel=1e-12)
+    mean_of_cells = norm.cdf(highest - mu) - norm.cdf(lowest - mu)
+    expected_mean = mean_of_cells + low_tail * ends[0] + high_tail * ends[1]
+    assert weight @ value == pytest.approx(expected_mean, rel=1e-12)
+
+    def falling(x):
+        return math.exp(-r * math.exp(mu * x - mu * mu / 2)) * norm.pdf(x)
+
+    true_mean = quad(falling, -12, 12)[0]
+    assert true_mean <= weight @ np.exp(-r * value) <= true_mean + 2 * low_tail + high_tail
+
+
 @pytest.mark.parametrize(("tilt", "turn"), [(0.5, 3.0), (20.0, 50.0)])
 def test_what_lies_beyond_the_last_node_is_part_of_the_error(tilt, turn, monkeypatch):
     monkeypatch.setattr(LogNormalRule, "_left_out", lambda *_: 1e-3)

@@ -1,6 +1,7 @@
 """Opacus: a history is tied to its loader, as recorded from real trainings, or refused."""
 
 import math
+import re
 
 import pytest
 
@@ -119,6 +120,9 @@ def test_a_weighted_sampler_is_named_with_the_rate_that_was_claimed():
 )
 def test_a_difference_is_named_with_its_remedy(history, change, options, words):
     assert words in refused(history, {**FACTS, **change}, **options)
+    if len(history) == 1:  # no statement is of a schedule
+        with pytest.raises(ParameterError, match=re.escape(words)):
+            statement_of_opacus(history, {**FACTS, **change}, DELTA, **options)
 
 
 def test_steps_whose_added_samples_were_counted_are_read():

@@ -89,18 +89,21 @@ def test_coarse_rules_err_by_no_more_than_they_say():
     assert mixture_violation(range(8)) == ""
 
 
-@pytest.mark.parametrize("name", PAIRS)
-def test_characteristic_functions_fall_as_fast_as_the_bound_says(name):
-    pair, a = PAIRS[name], 1.5
+@pytest.mark.parametrize(
+    ("name", "a"), [*((name, 1.5) for name in PAIRS), ("added", 300.0), ("exchanged", 300.0)]
+)
+def test_characteristic_functions_fall_as_fast_as_the_bound_says(name, a):
+    pair = PAIRS[name]
     u = np.array([0.1, 1.0, 3.0, 10.0, 40.0])
     bound = pair.log_cf_bound(a, u)
     z = a + 1j * np.concatenate([u, 1.7 * u])
     ratio = pair.cgf(z)[0].real - float(pair.cgf(np.array([a]))[0][0])
-    least = np.maximum(bound, -30.0) + 1e-9  # less is lost among the terms of the sum
+    least = np.maximum(bound, -25.0) + 1e-9  # less is lost among the terms of the sum
     assert np.all(ratio[:5] <= least)
     assert np.all(ratio[5:] <= least)  # and beyond it
     assert np.all(np.diff(bound) <= 1e-12)
-    assert bound[-1] < -1.0
+    # At a large order no line may be of use: then the bound is 0.
+    assert bound[-1] < -1.0 if a < 10 else np.all(bound <= 0)
 
 
 def log_ratio_on_lines(one, x, d):

@@ -28,6 +28,7 @@ from accountant import (
     Tight,
     UnsupportedPlan,
 )
+from accountant.proofs import allocation_parameters
 from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.claimed_losses import proof_plan
 from accountant.proofs.writer import (
@@ -155,6 +156,22 @@ def test_parameters_are_short_enough_to_check(name):
 
 def test_a_line_of_an_allocation_has_few_nodes():
     assert allocation_entry(2.1, 40, False, 3.5355, 2.8e-6)["nodes"] < 10_000  # not 52,982
+
+
+def test_a_line_of_an_allocation_is_the_shortest_of_those_that_are_tried(monkeypatch):
+    most, given = 400, (1.0, 40, False, 1.0, 2.8e-6)
+    monkeypatch.setattr(allocation_parameters, "MAX_LAST_INDEX", most)
+    monkeypatch.setattr(allocation_parameters, "MULTIPLES", [4.0, 8.0, 16.0])
+    nodes = []
+    for multiple in allocation_parameters.MULTIPLES:
+        with suppress(NoMethod):  # some are too long to check
+            nodes.append(allocation_entry(*given, multiple)["nodes"])
+    assert 1 < len(nodes) < len(allocation_parameters.MULTIPLES)
+    assert max(nodes) <= most + 1
+    assert allocation_entry(*given)["nodes"] == min(nodes)
+    monkeypatch.setattr(allocation_parameters, "MAX_LAST_INDEX", min(nodes) - 2)
+    with pytest.raises(NoMethod, match="so many nodes"):
+        allocation_entry(*given)
 
 
 def test_a_changed_digit_is_found_or_harmless():

@@ -23,6 +23,7 @@ from accountant import (
 )
 from accountant.formatting import format_upper
 from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
+from accountant.training import words
 from accountant.training.document import StatementDiffers, check_same, read_document
 from accountant.training.dp_sgd import least_noise, longest_run
 from accountant.training.loaders import LOADERS, PASSES, TITLES
@@ -288,6 +289,34 @@ def test_steps_and_passes_are_counted_as_loaders_do():
     rated = TrainingRun(1000, 64, steps=5, rate=1 / 16)
     plan = record_scheme(rated, 2.0, "poisson", ADD_REMOVE, microbatching=False).plan
     assert plan == 5 * PoissonSampled(GaussianLoss(0.5), 1 / 16)
+
+
+@pytest.mark.parametrize(
+    ("run", "delta", "expected"),
+    [
+        (TrainingRun(10_000, 64, 5.0), 1e-5,
+         ["Steps are epochs x examples / batch = 782. A loader of 157 batches an epoch takes 785: "
+          "then give steps."]),
+        (TrainingRun(1000, 64, 1.5, loader="truncated_poisson"), 1e-5, []),  # 24 either way
+        (TrainingRun(1000, 64, 2.5), 1e-5, []),  # 40 either way
+        (TrainingRun(1000, 64, 1.1), 1e-5, []),
+        (TrainingRun(1000, 64, 3.0, drop_last=True), 1e-5, []),  # the loader takes fewer
+        (TrainingRun(1000, 100, 3.0), 1e-5, []),
+        (TrainingRun(10_000, 64, steps=782), 1e-5, []),
+        (TrainingRun(1000, 100, 3.0), 0.999e-3, []),
+        (TrainingRun(1000, 100, 3.0), 1e-3,
+         ["Delta is not below 1 / examples = 0.001: it would allow publishing a random record. "
+          "Choose a smaller one."]),
+    ],
+)  # fmt: skip
+def test_a_statement_warns_of_a_large_delta_and_of_a_loader_that_takes_more_steps(
+    run, delta, expected
+):
+    rows = [
+        TrainingCost(loader, "record", ADD_REMOVE, False, 0.5, 0.6)
+        for loader in ("poisson", "truncated_poisson")
+    ]
+    assert words.warnings(TrainingStatement(run, 2.0, delta, ADD_REMOVE, tuple(rows))) == expected
 
 
 def test_the_default_delta_is_below_one_over_n():

@@ -326,3 +326,16 @@ def test_a_listed_score_never_exceeds_its_bound(width):
     members = listed.members(level, place)
     assert sorted(members.tolist()) == list(range(scores.size))
     assert (listed.at(members) <= bounds[level]).all()
+
+
+@pytest.mark.parametrize("width", [0.1, 1.0, 7.0])
+def test_the_scores_of_a_level_are_within_one_width(width):
+    scores = np.random.default_rng(4).normal(scale=20.0, size=300)
+    bounds, counts = ListedScores(scores, width).levels()
+    # Sorted scores are those of one level after the other.
+    ends = np.cumsum(counts)
+    increasing = np.sort(scores)
+    assert bounds.tolist() == increasing[ends - 1].tolist()
+    assert (bounds - increasing[ends - counts] < width).all()
+    # Levels are as few as multiples of the width allow.
+    assert bounds.size == len({math.ceil(score / width) for score in scores.tolist()})

@@ -1,5 +1,6 @@
 """Ends of intervals of quantiles: scores by another road, and what their parts stand for."""
 
+import itertools
 import math
 
 import numpy as np
@@ -12,6 +13,7 @@ from algorithms.statistics.quantile_ends import (
     EndPart,
     end_parts,
     end_runs,
+    end_scores,
     ends_found,
     ends_of,
 )
@@ -102,3 +104,55 @@ def test_ends_beyond_a_part_are_those_of_the_quantile_beside():
     mixed = [[5, 10**9, 7], [1, 10**9, 2]]
     assert ends_found(mixed, *given) == [(395, 401), (395, 602), (593, 602)]
     assert parts[0][1].beyond == math.ceil(beside.ratios[1] * (1 + GAP) / 1000 * 100)
+
+
+CENTRES, PLACES_OF_GRID, TREE_SCALE = [100, 500, 510], 1000, 2.0
+BESIDE = {  # where each part ends: the place, and the quantile that is there
+    "lower": [(0, 0.0), (100, 0.002), (500, 0.5)],
+    "upper": [(500, 0.5), (510, 0.9), (999, 1.0)],
+}
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_an_end_near_the_opposite_end_of_the_data_is_sought_further_on(confidence):
+    quantiles, kinds = [0.002, 0.5, 0.9], set()
+    ends = ends_of(tuple(quantiles), confidence, False)
+    for records, side in itertools.product((30.0, 100.0, 300.0, 1000.0, 1e4), BESIDE):
+        given = CENTRES, quantiles, ends, TREE_SCALE, confidence, records, PLACES_OF_GRID
+        parts = end_parts(*given)[side == "upper"]
+        for i, (part, (far, far_quantile)) in enumerate(zip(parts, BESIDE[side], strict=True)):
+            mean = ends.ratios[i] * (TREE_SCALE + GAP)
+            assert part.near == CENTRES[i]
+            # A smaller weight makes a larger mean of the least one.
+            assert part.weight == math.floor(1024 * min(ends.ratios) / ends.ratios[i])
+            lost = records * (quantiles[i] if side == "upper" else 1 - quantiles[i])
+            within = records * abs(far_quantile - quantiles[i])
+            further = lost - 2 * mean * math.log(1 - confidence)
+            if lost >= REACH * ends.own[i] * TREE_SCALE:
+                kind, expected = "far from it", (far, 0)
+            elif further > within:
+                kind, expected = "beyond the part", (part.near, 0)
+            else:
+                kind, expected = "further on", (far, math.ceil(further))
+            assert (part.far, part.records) == expected
+            kinds.add(kind)
+            width = max(abs(part.far - part.near), 1)
+            assert part.beyond == math.ceil(mean / within * width)
+    assert len(kinds) == 3
+
+
+@pytest.mark.parametrize("scale", [1 / 40, 0.2])
+def test_scores_of_all_cells_are_as_long_whatever_the_data(scale):
+    parts = [[EndPart(10, 0, 1024), EndPart(2, 9, 700, 0, 5)], [EndPart(0, LAST, 1024, 4, 3)]]
+    width = 2 + max(
+        math.ceil(40 * scale * 1024 / part.weight) * (4 if part.records else 1)
+        for part in itertools.chain(*parts)
+    )
+    for cells in ([PLACES, PLACES[:3]], [PLACES[:0], PLACES]):
+        found = end_scores(cells, parts, scale)
+        assert found.shape == (3, 2, width)
+        by_part = [(cells[0], parts[0][0]), (cells[0], parts[0][1]), (cells[1], parts[1][0])]
+        for row, (places, part) in zip(found, by_part, strict=True):
+            runs = end_runs(places, part, scale)
+            assert row[:, : runs.shape[1]].tolist() == runs.tolist()
+            assert not row[:, runs.shape[1] :].any()

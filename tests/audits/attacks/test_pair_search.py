@@ -7,10 +7,16 @@ import pytest
 from scipy.stats import binom
 
 from accountant import ParameterError, PureLoss
+from accountant.plans.adjacency import Adjacency
 from audits import audit
 from audits.attacks.pair_search import SEARCH_SHARE, search_pairs
 from audits.neighbours.patterns import NeighbourPair, candidate_pairs
-from audits.neighbours.value_spaces import ALL_RELATIONS, Box
+from audits.neighbours.value_spaces import (
+    ALL_RELATIONS,
+    Box,
+    checked_relation,
+    random_neighbour,
+)
 from audits.runs.release_functions import MAX_CALLS
 from mechanisms import Laplace, registry
 
@@ -63,6 +69,35 @@ def test_every_candidate_is_a_pair_of_different_neighbours(space, relation):
         assert not np.array_equal(one.first, one.second)
     for one, other in itertools.combinations(found, 2):
         assert not all(map(np.array_equal, one.pair, other.pair))
+
+
+@pytest.mark.parametrize(
+    ("space", "relation"),
+    [(s, r) for s in SPACES for r in ALL_RELATIONS if s.shape or r != "add-remove"],
+    ids=repr,
+)
+def test_a_random_neighbour_is_one(space, relation):
+    rng, adjacency = np.random.default_rng(2), checked_relation(relation, space)
+    for _ in range(10):
+        value = space.random(rng)
+        neighbour = random_neighbour(space, adjacency, value, rng)
+        assert inside(space, neighbour)
+        assert is_neighbour(relation, value, neighbour) or np.array_equal(value, neighbour)
+
+
+@pytest.mark.parametrize("records", [1, 2, 3, 6])
+def test_one_of_several_records_is_removed_and_to_a_single_one_another_is_added(records):
+    space, rng = Box(0.0, 1.0, (records, 2)), np.random.default_rng(3)
+    value = space.random(rng)
+    removed = [
+        random_neighbour(space, Adjacency.ADD_REMOVE, value, rng).tolist() for _ in range(60)
+    ]
+    if records == 1:
+        assert all(len(added) == 2 and added[0] == value.tolist()[0] for added in removed)
+    else:  # each record is removed in some of them
+        rows = value.tolist()
+        assert all(rows[:i] + rows[i + 1 :] in removed for i in range(records))
+        assert {len(remaining) for remaining in removed} == {records - 1}
 
 
 def test_the_structured_patterns_are_there():

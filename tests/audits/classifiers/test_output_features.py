@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import types
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -151,6 +152,15 @@ NUMBERS = [
 @pytest.mark.parametrize(("output", "numbers"), NUMBERS, ids=lambda one: str(one)[:30])
 def test_the_numbers_of_an_output_are_those_that_it_stands_for(output, numbers):
     assert output_features(output).numbers.tolist() == numbers
+
+
+def test_texts_that_no_encoding_has_are_distinguished_as_others_are():
+    # Half of a surrogate pair, as `os.fsdecode` puts it in the place of a byte that is no text.
+    texts = ["\ud800", "\udcff", "?"]
+    outputs = [*texts, *({text: 1.0} for text in texts), *map(RaisedOutcome, texts)]
+    outputs += [types.SimpleNamespace(**{text: 1.0}) for text in texts]
+    found = extract_features(as_output_array(outputs))
+    assert np.unique(found.structure).size == len(outputs)
 
 
 def test_texts_beside_the_same_numbers_are_different_structures():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import random
 import re
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, PairLoss, ParameterError, Tight
 from audits import Outcome, Primitive, record
+from audits.recorded_runs import call_sites
 from audits.recorded_runs.draws.declared_calls import loss_of, recording_call, sensitivity_of
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.record import Explanation, best
@@ -393,6 +395,34 @@ def test_noise_that_the_data_choose_or_multiply_is_named(function, sentence):
     finding = record(function, ONES, ONES[:3], claim=1.0).findings[0]
     assert (finding.kind, finding.sentence) == ("input", sentence)
     assert "test_record" in finding.site
+
+
+def same_number(value, scale):
+    return value
+
+
+@pytest.mark.parametrize(
+    ("scale", "other_scale", "is_same"),
+    [
+        (2, 2.0, True),
+        (np.int64(2), 2, True),
+        (np.float32(2.0), 2, True),
+        (2, 2.5, False),
+        (np.int64(2), 3.0, False),
+        (True, 1, False),
+        (np.True_, 1.0, False),
+        ("2", 2, False),
+        (None, 0.0, False),
+    ],
+)
+def test_an_argument_is_the_same_where_its_number_is_whatever_the_type(scale, other_scale, is_same):
+    declared = recording_call(same_number, Primitive(sensitivity=1.0, loss=LaplaceLoss(1.0)))
+    found = record(
+        lambda x: declared(x.sum(), scale if len(x) == 4 else other_scale), ONES, ONES[:3],
+        claim=1.0,
+    )  # fmt: skip
+    sentences = [one.sentence for one in found.findings]
+    assert sentences == ([] if is_same else ["scale of same_number depends on the data"])
 
 
 def test_a_draw_with_a_private_chance_that_costs_more_than_claimed_is_found():
@@ -862,13 +892,41 @@ def test_outside_of_a_run_a_recording_generator_draws_what_a_plain_one_draws(dra
         assert np.array_equal(draw(recording), draw(plain))
 
 
-def test_a_function_that_a_module_imported_by_name_is_followed_too(monkeypatch):
+@pytest.mark.parametrize("name", ["zz_helper", "random_helper", "system_helper", "numpy_helper"])
+def test_a_function_that_a_module_imported_by_name_is_followed_too(name, monkeypatch):
     # the last of all modules: those that are left alone come before it
-    helper = types.ModuleType("zz_helper")
+    helper = types.ModuleType(name)
     exec("from numpy.random import laplace\ndef noisy(x): return x.sum() + laplace()", vars(helper))
-    monkeypatch.setitem(sys.modules, "zz_helper", helper)
-    found = record(helper.noisy, ONES, ONES[:3], claim=1.0)
+    monkeypatch.setitem(sys.modules, name, helper)
+
+    def noisy_by_the_module(x):
+        return helper.noisy(x)
+
+    found = record(noisy_by_the_module, ONES, ONES[:3], claim=1.0)
     assert (found.sound, found.draws, found.cost) == (True, 1, pytest.approx(1.0))
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "random", "secrets", "audits.recorded_runs"])
+def test_modules_of_a_library_of_draws_keep_what_they_imported(library, monkeypatch):
+    inner = types.ModuleType(f"{library}.of_this_test")
+    inner.laplace = np.random.laplace
+    monkeypatch.setitem(sys.modules, inner.__name__, inner)
+    during_the_run = []
+
+    def noisy(x):
+        during_the_run.extend([id(inner.laplace), id(np.random.laplace)])
+        return x.sum() + np.random.laplace()
+
+    record(noisy, ONES, ONES[:3], claim=1.0)
+    original = id(np.random.laplace)
+    assert during_the_run[0] == original != during_the_run[1]
+
+
+def test_a_call_that_no_code_of_the_user_makes_is_at_an_unknown_place(monkeypatch):
+    assert call_sites.call_site().startswith(os.path.join("tests", "audits", "recorded_runs"))
+    monkeypatch.setattr(call_sites, "PASSED_OVER", ["", *call_sites.PASSED_OVER])
+    assert call_sites.call_site() == "unknown place"
+    assert call_sites.draw_site() == ()
 
 
 def test_lost_noise_names_its_line_and_the_remedy():
@@ -877,6 +935,7 @@ def test_lost_noise_names_its_line_and_the_remedy():
 
     (finding,) = record(lost, ONES, ONES[:3], claim=1.0).findings
     assert finding.kind == "lost noise"
+    assert re.fullmatch(r"tests.*test_record.py:\d+", finding.site)
     assert re.search(r"noise drawn at .*test_record.* was lost .* `primitives`", finding.sentence)
 
 

@@ -149,6 +149,36 @@ def test_the_mean_square_in_a_cap(p, reach):
     assert bound == pytest.approx(expected, rel=2e-2 if p == 2 else 1e-4)
 
 
+@pytest.mark.parametrize("radius", [1.0, 3.0])
+@pytest.mark.parametrize(("n", "p", "epsilon"), [(20, 1, 0.3), (60, 1, 0.05), (50, 7, 0.1)])
+def test_a_central_bound_is_its_formula_at_the_best_count_lowered_for_round_off(
+    n, p, epsilon, radius
+):
+    counts = range(1, n + 1)
+    pure = [(j / n * radius) ** 2 * (1 - best_guess_correlation(p, j * epsilon) ** 2)
+            for j in counts]  # fmt: skip
+    found = private_mean(n, p, epsilon, "central", 0.0, radius)
+    assert 1 - 2e-9 < found.value / max(pure) < 1 - 5e-10
+    best_count = counts[int(np.argmax(pure))]
+    assert found.construction == SignCopies(p, n, best_count, radius)
+    assert f"the sphere: {best_count:,}" in found.optimised_over
+
+    delta = 1e-5
+    risks = {}
+    for g in counts:
+        of_group = group_delta(g, epsilon, delta)
+        risks[f"opposite, {g:,} times"] = (
+            (g / n) ** 2 * (1 - of_group) * 2 / (math.exp(g * epsilon) + 1)
+        )
+        b = max_correlation(g, p, epsilon, delta)
+        for k in range(1, n // g + 1):
+            risks[f"{k:,} independent directions, {g:,} times"] = (g / n) ** 2 * k * (1 - k * b)
+    found = private_mean(n, p, epsilon, "central", delta, radius)
+    best_choice = max(risks, key=risks.__getitem__)
+    assert 1 - 2e-9 < found.value / (radius**2 * risks[best_choice]) < 1 - 5e-10
+    assert best_choice in found.optimised_over
+
+
 def risk_of(algorithm, family, n, runs, seed):
     """Mean squared error over uniform points, and its standard error."""
     errors = []

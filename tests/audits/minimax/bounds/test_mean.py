@@ -192,6 +192,29 @@ def test_the_local_mean_is_near_the_bound_and_never_below(n, p, epsilon):
     assert bound.value >= signs * (1 - 1e-9)
 
 
+@pytest.mark.parametrize(("n", "p", "epsilon"), [(400, 8, 0.5), (7, 1, 3.0), (10**6, 50, 0.1)])
+def test_the_local_bounds_are_their_formulas_at_the_best_choice_lowered_for_round_off(
+    n, p, epsilon
+):
+    def by_sign(d):
+        return d * d * float(sign_error(n * user_information(p, d, epsilon) / p))
+
+    def by_width(w):
+        left = 1 - w * w
+        fisher = min(2 * posterior_divergence(epsilon) / left**2, p / left)
+        return p / (n * fisher + p * math.pi**2 / w**2)
+
+    for (bound, choice), formula in (
+        (by_signs(n, p, epsilon), by_sign),
+        (by_information(n, p, epsilon), by_width),
+    ):
+        value = formula(choice)
+        assert (1 - 2e-12) * value < bound < (1 - 5e-13) * value
+        nearby = [choice * factor for factor in np.geomspace(0.7, 1.4, 15).tolist()]
+        far_away = np.geomspace(1e-6, 1 - 1e-9, 15).tolist()
+        assert bound >= 0.999 * max(formula(d) for d in [*nearby, *far_away] if d < 1)
+
+
 def test_the_constant_for_many_users():
     from mechanisms import PrivUnit
 
