@@ -26,6 +26,7 @@ from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_bounds import Component, GridBounds, delta_beyond
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.grid_pairs import masses_above
+from accountant.composition.loss_outline import Outline
 from accountant.losses.cell_masses import normal_cell_masses
 
 # steps, rate, noise, delta: epsilon by quadrature of the profile of one step
@@ -106,6 +107,27 @@ def test_finite_pairs_hold_the_enumerated_truth(loss):
         truth = certify(EpsilonProblem(Composition([(loss, 5)]), delta, 1e-8), SUMMING_ENGINES)
         assert grid.lower <= truth.upper * (1 + 1e-12)
         assert truth.lower <= grid.upper * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("loss", "atom"),
+    [
+        (PairLoss([0.2, 0.7, 0.1], [0.1, 0.7, 0.2]), math.log(2)),  # the centre is 0
+        (PairLoss([0.01, 0.99], [0.001, 0.999]), math.log(10)),
+        (PairLoss([0.3, 0.6, 0.1], [0.3, 0.1, 0.6]), -math.log(6)),  # the centre is the other end
+        (PairLoss([1e-9, 1 - 1e-9], [1e-10, 1 - 1e-10]), None),  # the end has too little mass
+        (PairLoss([0.5, 0.5, 0.0], [0.5, 0.3, 0.2]), None),  # losses have no lower end
+        (PureLoss(0.7), -0.7), (PureLoss(1e-10), None), (LaplaceLoss(1.0), 1.0),
+        (sampled(0.3, 1.0), None), (GaussianLoss(1.0), None), (ApproxLoss(0.5, 1e-3), None),
+        (PoissonSampled(PureLoss(3.0), 0.01), math.log1p(0.01 * math.expm1(3.0))),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_an_atom_at_an_end_is_seen_where_it_is_not_the_centre(loss, atom):
+    outline = Outline(loss, 1)
+    assert outline.atom_at_end == (None if atom is None else pytest.approx(atom, rel=1e-12))
+    if atom is not None:  # the mean of a narrow cell around an atom is the atom
+        assert outline.mean_at_end(1e-7) == pytest.approx(atom, abs=1e-7)
 
 
 def test_unlike_losses_together():
