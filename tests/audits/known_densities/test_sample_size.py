@@ -68,6 +68,21 @@ def test_power_is_what_simulation_finds():
     assert 0.5 < power < 0.9
 
 
+@pytest.mark.parametrize(
+    ("rate", "right", "delta", "least", "most"),
+    [(0.6, 0.8, 1e-3, 0.1, 0.95), (0.02, 1.0, 0.02, 0.0, 1e-3)],
+)
+def test_power_is_what_simulation_finds_with_leaks_too(rate, right, delta, least, most):
+    runs, repeats = 500, 20_000
+    rng = np.random.default_rng(0)
+    guesses = rng.binomial(runs, rate, repeats)
+    correct = rng.binomial(guesses, right)
+    seen = float(np.mean(epsilon_lower(correct, guesses, runs, delta, 0.05) > 1.0))
+    power = guess_test_power(runs, rate, right, 1.0, delta, 0.05)
+    assert abs(seen - power) <= 5 * math.sqrt(power * (1 - power) / repeats) + 1e-3
+    assert least <= power <= most
+
+
 GUESSED = OutcomePair(
     "small", np.array([0.5, 0.25, 0.125, 0.125]), np.array([0.125, 0.25, 0.5, 0.125])
 )
