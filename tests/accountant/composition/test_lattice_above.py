@@ -30,6 +30,7 @@ from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.lattice_above import LatticeAbove, LatticeCurve
 from accountant.composition.tilted_law import GridLaw
+from accountant.numerics.rounding import ULP
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
 
@@ -116,8 +117,8 @@ def unlike_laws():
     rng = np.random.default_rng(3)
     return [
         GridLaw(0.125, -31, 0.0, np.append(rng.dirichlet(np.ones(30)), np.full(60, 1e-20)), 3),
-        GridLaw(0.125, 4, 0.03, rng.dirichlet(np.ones(7)), 1),
-        GridLaw(0.125, -9, -0.01, rng.dirichlet(np.ones(20)), 2),
+        GridLaw(0.125, 4, 0.83, rng.dirichlet(np.ones(7)), 1),
+        GridLaw(0.125, -9, -0.21, rng.dirichlet(np.ones(20)), 2),
     ]
 
 
@@ -139,7 +140,7 @@ def summed(laws, tilt, near):
 
 @pytest.mark.parametrize("tilt", [0.4, 2.0])
 def test_the_order_of_unlike_laws_changes_neither_their_sum_nor_its_error(tilt):
-    epsilon = 1.3
+    epsilon = 0.6
     truth = delta_of_sum(unlike_laws(), epsilon)
     values_and_errors = []
     for laws in itertools.permutations(unlike_laws()):
@@ -154,7 +155,7 @@ def test_the_order_of_unlike_laws_changes_neither_their_sum_nor_its_error(tilt):
 
 @pytest.mark.parametrize("rough", range(3))
 def test_the_sum_errs_by_the_weights_of_each_of_its_laws(rough, monkeypatch):
-    epsilon, share, made = 1.3, 1e-4, fft_composition.tilted
+    epsilon, share, made = 0.6, 1e-4, fft_composition.tilted
     least_errors = []
 
     def tilted(law, tilt):
@@ -175,6 +176,31 @@ def test_the_sum_errs_by_the_weights_of_each_of_its_laws(rough, monkeypatch):
     assert 1e-7 < abs(value - truth) <= error < 100 * share
     most = float(sums.upper_deltas(np.array([epsilon]))[0])
     assert truth <= most <= value + 2 * error
+
+
+def test_errors_of_a_sum_are_those_of_its_proof():
+    # docs/proofs/grid_pairs.md, steps 5 and 11, with the masses of direct sums
+    laws, tilt = unlike_laws(), 0.4
+    sums = summed(laws, tilt, (0.6, 0.6))
+    weights = [law.mass * np.exp(tilt * law.points) for law in laws]
+    moments = [float(weight.sum()) for weight in weights]
+    counts = [law.count for law in laws]
+    logs = np.array(counts) * np.log(moments)
+    assert sums.log_moment == pytest.approx(logs.sum(), rel=1e-12)
+    assert sums.size == pytest.approx(np.abs(logs).sum(), rel=1e-12)
+    direct = np.ones(1)
+    for weight, moment, count in zip(weights, moments, counts, strict=True):
+        for _ in range(count):
+            direct = np.convolve(direct, weight / moment)
+    of_transform = 8 * ULP * (math.log2(sums.points) + 1)
+    norms = [np.linalg.norm(w / m) for w, m in zip(weights, moments, strict=True)]
+    factors = sum(count + 1 for count in counts)
+    least = of_transform * np.dot(counts, norms)
+    least += (4 * ULP * factors + of_transform) * np.linalg.norm(direct)
+    assert least * (1 - 1e-9) <= sums.error_2 <= least * 1.001
+    least = sum(law.count * fft_composition.tilted(law, tilt).round_off for law in laws)
+    least += 8 * ULP * factors
+    assert least <= sums.error_1 <= 1.02 * least
 
 
 def test_a_composite_part_has_a_narrow_profile():
