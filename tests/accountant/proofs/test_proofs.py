@@ -221,7 +221,7 @@ def test_what_is_no_proof_is_refused(document):
     [
         5 * GaussianLoss(0.5), 30 * PureLoss(0.3), 3 * LaplaceLoss(1.0),
         20 * PoissonSampled(GaussianLoss(1.0), 0.1), 7 * PairLoss([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),
-        Sequential([2 * GaussianLoss(1.0), LaplaceLoss(0.5)]),
+        Sequential([2 * GaussianLoss(1.0), LaplaceLoss(0.5)]), 2 * GaussianLoss(0.01),
     ],
     ids=repr,
 )  # fmt: skip
