@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from accountant import (
     PLD,
@@ -24,7 +25,7 @@ from accountant import (
 from accountant.accountants import pld, rdp
 from accountant.composition import pld_of_many
 from accountant.composition.loss_outline import Outline
-from accountant.composition.pld_grid import LawOnGrid, convolve
+from accountant.composition.pld_grid import LawOnGrid, _range_of_sum, convolve
 from accountant.plans.plan import directions
 
 
@@ -101,6 +102,29 @@ def test_the_range_of_a_sum_is_short_where_large_losses_are_rare():
     grid = convolve([rare, wide], 1e-4, 1e-15, upper=True)
     assert grid.mass.size < 2_500_000  # of 20 million places
     assert float(grid.mass.sum()) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("tail", [1e-6, 1e-15])
+@pytest.mark.parametrize(
+    ("masses", "count"),
+    [([0.5, 0.5], 10_000), ([0.999, 0.0, 0.0, 0.001], 20_000), ([0.2] * 5, 1_500), ([0.3, 0.7], 2)],
+)
+def test_the_range_of_a_sum_holds_all_but_the_tails_and_little_more(masses, count, tail):
+    # the exact law, by powers of one transform
+    step, place = 0.25, np.arange(-1, len(masses) - 1)
+    law = LawOnGrid(place, np.array(masses), count, 0.0).normalised
+    size = (len(masses) - 1) * count + 1
+    exact = np.fft.irfft(np.fft.rfft(masses, 2 * size) ** count, 2 * size)[:size]
+    first, places, beyond = _range_of_sum([law], step, tail)
+    start = first + count  # the index of the first place in the exact law
+    assert 1 - exact[max(start, 0) : start + places].sum() <= beyond + 1e-10  # round-off
+    assert beyond in (0.0, tail, 2 * tail)
+    cut_at_an_end = start > 0 or start + places < size
+    assert cut_at_an_end == (beyond > 0)
+    # Chernoff's bound at the best tilt is longer than quantiles of normal tails by a little
+    deviation = math.sqrt(count * np.cov(place, aweights=masses, ddof=0))
+    least = 2 * -ndtri(tail) * deviation
+    assert places <= min(size, 1.35 * least + 40)
 
 
 def test_laws_of_many_different_losses_are_above_them():

@@ -23,6 +23,7 @@ from accountant import (
     Stated,
     Tight,
 )
+from accountant.amplification.poisson_sampling import sampled_max_loss
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.plans.adjacency import Adjacency
 from mechanisms import RandomizedResponse
@@ -222,6 +223,19 @@ def test_bounds_of_sampled_losses_are_rounded_outwards():
     assert PoissonSampled(PureLoss(30.0), 1.0).reversed.max_loss >= 30.0
     nearly = PoissonSampled(PureLoss(30.0), 1 - 1e-12).reversed
     assert nearly.max_loss == pytest.approx(27.541588, rel=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1e-250, 1e-9, 0.3, 1 - 2**-53, 1.0])
+@pytest.mark.parametrize("end", [-math.inf, -800.0, -1.0, -1e-12, 0.0, 1e-12, 1.0, 800.0, math.inf])
+def test_the_end_of_a_sampled_loss_is_rounded_away_from_zero(end, rate):
+    with mp.workdps(400):
+        share = mp.mpf(rate)
+        inside = 1 + share * (mp.exp(end) - 1) if end > -math.inf else 1 - share
+        truth = mp.log(inside) if inside > 0 else -mp.inf
+        found = sampled_max_loss(end, rate)
+        assert abs(found) >= abs(truth)
+        assert math.isinf(found) == mp.isinf(truth)
+        assert mp.isinf(truth) or abs(found - truth) <= 1e-14 * abs(truth)
 
 
 def sampled_gaussian(mu, rate):

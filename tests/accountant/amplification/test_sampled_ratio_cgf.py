@@ -95,6 +95,36 @@ def test_filons_rule_has_every_atom_and_the_density_between(reach, added):
 
 
 @both_ways
+@pytest.mark.parametrize("reach", [math.inf, 3.0])
+@pytest.mark.parametrize(("shift", "rate"), [(1.1e-3, 0.3), (2.3e-4, 0.7), (1.7e-3, 1e-3)])
+def test_phases_of_heavy_atoms_err_by_less_than_they_say(shift, rate, reach, added):
+    # nearly all mass is in the atoms, whose phases are large
+    law, power = laplace_ratio_law(shift, reach), -3.0 if added else 4.0
+    z = 3.0 + 1j * np.linspace(0, 1e3 / (shift * rate), 16).reshape(4, 4)
+    frequency = -z.imag if added else z.imag
+    x, w, _ = gauss_legendre_panels(np.linspace(law.low, law.high, 201), 16)
+    log_r = np.log1p(rate * np.expm1(x))
+    density = w * law.scale * np.exp(-x / 2 + power * log_r)
+    rest = np.exp(1j * np.multiply.outer(frequency, log_r)) @ density
+    with mpmath.workdps(40):
+        atoms = [
+            (mpmath.log(1 + mpmath.mpf(rate) * (mpmath.exp(ratio) - 1)), mpmath.mpf(mass))
+            for ratio, mass in law.atoms
+        ]
+        height = mpmath.fsum(mass * mpmath.exp(power * y) for y, mass in atoms) + density.sum()
+        truth = [
+            (mpmath.fsum(mass * mpmath.exp((power + 1j * u) * y) for y, mass in atoms) + part)
+            / height
+            for u, part in zip(frequency.ravel().tolist(), rest.ravel().tolist(), strict=True)
+        ]
+        log_moment = float(mpmath.log(height))
+    value, error = FilonRule(law, rate, power, log_moment).ratio(z, -1.0 if added else 1.0)
+    off = np.abs(value.ravel() - np.array([complex(one) for one in truth]))
+    assert np.all(off <= error.ravel())
+    assert np.max(error) < 1e-9
+
+
+@both_ways
 def test_far_up_a_contour_the_ratio_is_its_integral(added):
     law, rate, a = laplace_ratio_law(0.5), 0.01, 30.0
     power = -a if added else a + 1

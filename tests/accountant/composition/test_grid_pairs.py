@@ -26,6 +26,7 @@ from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_bounds import Component, GridBounds, delta_beyond
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.grid_pairs import masses_above
+from accountant.composition.loss_outline import LADDER, Outline
 from accountant.losses.cell_masses import normal_cell_masses
 
 # steps, rate, noise, delta: epsilon by quadrature of the profile of one step
@@ -106,6 +107,58 @@ def test_finite_pairs_hold_the_enumerated_truth(loss):
         truth = certify(EpsilonProblem(Composition([(loss, 5)]), delta, 1e-8), SUMMING_ENGINES)
         assert grid.lower <= truth.upper * (1 + 1e-12)
         assert truth.lower <= grid.upper * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("loss", "atom"),
+    [
+        (PairLoss([0.2, 0.7, 0.1], [0.1, 0.7, 0.2]), math.log(2)),  # the centre is 0
+        (PairLoss([0.01, 0.99], [0.001, 0.999]), math.log(10)),
+        (PairLoss([0.3, 0.6, 0.1], [0.3, 0.1, 0.6]), -math.log(6)),  # the centre is the other end
+        (PairLoss([1e-9, 1 - 1e-9], [1e-10, 1 - 1e-10]), None),  # the end has too little mass
+        (PairLoss([0.5, 0.5, 0.0], [0.5, 0.3, 0.2]), None),  # losses have no lower end
+        (PureLoss(0.7), -0.7), (PureLoss(1e-10), None), (LaplaceLoss(1.0), 1.0),
+        (sampled(0.3, 1.0), None), (GaussianLoss(1.0), None), (ApproxLoss(0.5, 1e-3), None),
+        (PoissonSampled(PureLoss(3.0), 0.01), math.log1p(0.01 * math.expm1(3.0))),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_an_atom_at_an_end_is_seen_where_it_is_not_the_centre(loss, atom):
+    outline = Outline(loss, 1)
+    assert outline.atom_at_end == (None if atom is None else pytest.approx(atom, rel=1e-12))
+    if atom is not None:  # the mean of a narrow cell around an atom is the atom
+        assert outline.mean_at_end(1e-7) == pytest.approx(atom, abs=1e-7)
+
+
+@pytest.mark.parametrize("tail", [1e-4, 1e-12])
+@pytest.mark.parametrize("mu", [0.05, 1.0, 3.0])
+def test_a_component_leaves_out_no_more_than_the_tail_and_no_edge_more(mu, tail):
+    outline = Outline(GaussianLoss(mu), 4)
+
+    def ends(**changed):
+        given = {"offset": 0.25, "epsilon": 500.0, "others": 0.0, "tail": tail, "tilt": 1e-3}
+        component = outline.component(**(given | changed))
+        assert (component.count, component.offset) == (4, 0.25)
+        return component.ends
+
+    low, high = ends()
+    place = {edge: i for i, edge in enumerate(LADDER.tolist())}
+    further_in = LADDER[[place[low] + 1, place[high] - 1]]
+    # the loss is normal, of mean mu^2 / 2 and deviation mu
+    for edges, is_outside in (((low, high), False), (further_in, True)):
+        beyond = ndtr((edges[0] - mu**2 / 2) / mu), ndtr((mu**2 / 2 - edges[1]) / mu)
+        assert [mass > tail for mass in beyond] == [is_outside] * 2
+    # what is above epsilon plus the others needs no place, nor what is negligible under the tilt
+    assert ends(epsilon=high / 4, others=high / 8)[1] == pytest.approx(1.001 * high / 4 + high / 8)
+    assert ends(tilt=-120 / low)[0] == pytest.approx(low / 2)
+    assert ends(epsilon=-1000.0) == pytest.approx((-1001.0, -1001.0))
+
+
+def test_a_component_of_a_bounded_loss_ends_where_the_loss_does():
+    given = {"offset": 0.0, "epsilon": 9.0, "others": 0.0, "tail": 1e-12, "tilt": 1.0}
+    for loss in (PureLoss(0.7), LaplaceLoss(0.7), PoissonSampled(LaplaceLoss(2.0), 0.2)):
+        component = Outline(loss, 1).component(**given)
+        assert component.ends == pytest.approx((-loss.reversed.max_loss, loss.max_loss), rel=1e-12)
 
 
 def test_unlike_losses_together():

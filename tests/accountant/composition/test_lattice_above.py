@@ -1,5 +1,7 @@
 """Upper bounds of one lattice: above truths found by other roads, and just above."""
 
+import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -19,6 +21,7 @@ from accountant import (
     TruncatedPoisson,
 )
 from accountant.amplification.tries import PoissonTries
+from accountant.composition import fft_composition
 from accountant.composition.composed_loss import loss_of_item, loss_of_plan
 from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify, delta_interval
@@ -27,6 +30,7 @@ from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.lattice_above import LatticeAbove, LatticeCurve
 from accountant.composition.tilted_law import GridLaw
+from accountant.numerics.rounding import ULP
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
 
@@ -106,6 +110,97 @@ def test_bounds_at_many_epsilons_are_above_those_at_one(tilt):
     assert np.all(found * scale >= truth * (1 - 1e-15))
     values, errors = np.array([sums.delta(e) for e in epsilon]).T
     assert np.all(found <= values + 3 * errors + 1e-12)
+
+
+def unlike_laws():
+    """Three laws on one lattice that differ in size, place, number of draws and round-off."""
+    rng = np.random.default_rng(3)
+    return [
+        GridLaw(0.125, -31, 0.0, np.append(rng.dirichlet(np.ones(30)), np.full(60, 1e-20)), 3),
+        GridLaw(0.125, 4, 0.83, rng.dirichlet(np.ones(7)), 1),
+        GridLaw(0.125, -9, -0.21, rng.dirichlet(np.ones(20)), 2),
+    ]
+
+
+def delta_of_sum(laws, epsilon):
+    """Delta of the sum of all draws, term by term."""
+    mass, least = np.ones(1), 0.0
+    for law in laws:
+        for _ in range(law.count):
+            mass, least = np.convolve(mass, law.mass), least + law.points[0]
+    losses = least + laws[0].step * np.arange(mass.size)
+    return float(mass @ -np.expm1(np.minimum(epsilon - losses, 0.0)))
+
+
+def summed(laws, tilt, near):
+    sums = SumOnGrid(laws, tilt, near, -60.0, 2**14)
+    sums.convolve()
+    return sums
+
+
+@pytest.mark.parametrize("tilt", [0.4, 2.0])
+def test_the_order_of_unlike_laws_changes_neither_their_sum_nor_its_error(tilt):
+    epsilon = 0.6
+    truth = delta_of_sum(unlike_laws(), epsilon)
+    values_and_errors = []
+    for laws in itertools.permutations(unlike_laws()):
+        sums = summed(list(laws), tilt, (epsilon, epsilon))
+        value, error = sums.delta(epsilon)
+        scale = math.exp(sums.log_scale(epsilon))
+        assert value * scale == pytest.approx(truth, abs=error * scale, rel=1e-13)
+        values_and_errors.append((value, sums.error_1, sums.error_2))
+    first = values_and_errors[0]
+    assert all(each == pytest.approx(first, rel=1e-8, abs=0) for each in values_and_errors)
+
+
+@pytest.mark.parametrize("rough", range(3))
+def test_the_sum_errs_by_the_weights_of_each_of_its_laws(rough, monkeypatch):
+    epsilon, share, made = 0.6, 1e-4, fft_composition.tilted
+    least_errors = []
+
+    def tilted(law, tilt):
+        right = made(law, tilt)
+        if law.first != unlike_laws()[rough].first:
+            return right
+        weight = (1 - share) * right.weight
+        weight[np.flatnonzero(right.law.mass > 1e-6)[-1]] += share
+        round_off = float(np.sum(np.abs(weight - right.weight)))
+        least_errors.append(law.count * round_off)
+        return dataclasses.replace(right, weight=weight, round_off=round_off)
+
+    monkeypatch.setattr(fft_composition, "tilted", tilted)
+    sums = summed(unlike_laws(), 0.4, (epsilon, epsilon))
+    assert sums.error_1 >= sum(least_errors) > share
+    value, error = sums.delta(epsilon)
+    truth = delta_of_sum(unlike_laws(), epsilon) / math.exp(sums.log_scale(epsilon))
+    assert 1e-7 < abs(value - truth) <= error < 100 * share
+    most = float(sums.upper_deltas(np.array([epsilon]))[0])
+    assert truth <= most <= value + 2 * error
+
+
+def test_errors_of_a_sum_are_those_of_its_proof():
+    # docs/proofs/grid_pairs.md, steps 5 and 11, with the masses of direct sums
+    laws, tilt = unlike_laws(), 0.4
+    sums = summed(laws, tilt, (0.6, 0.6))
+    weights = [law.mass * np.exp(tilt * law.points) for law in laws]
+    moments = [float(weight.sum()) for weight in weights]
+    counts = [law.count for law in laws]
+    logs = np.array(counts) * np.log(moments)
+    assert sums.log_moment == pytest.approx(logs.sum(), rel=1e-12)
+    assert sums.size == pytest.approx(np.abs(logs).sum(), rel=1e-12)
+    direct = np.ones(1)
+    for weight, moment, count in zip(weights, moments, counts, strict=True):
+        for _ in range(count):
+            direct = np.convolve(direct, weight / moment)
+    of_transform = 8 * ULP * (math.log2(sums.points) + 1)
+    norms = [np.linalg.norm(w / m) for w, m in zip(weights, moments, strict=True)]
+    factors = sum(count + 1 for count in counts)
+    least = of_transform * np.dot(counts, norms)
+    least += (4 * ULP * factors + of_transform) * np.linalg.norm(direct)
+    assert least * (1 - 1e-9) <= sums.error_2 <= least * 1.001
+    least = sum(law.count * fft_composition.tilted(law, tilt).round_off for law in laws)
+    least += 8 * ULP * factors
+    assert least <= sums.error_1 <= 1.02 * least
 
 
 def test_a_composite_part_has_a_narrow_profile():

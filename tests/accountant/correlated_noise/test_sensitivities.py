@@ -200,3 +200,20 @@ def test_what_is_no_file_is_refused(tmp_path, name):
 def test_nonsense_is_refused(make):
     with pytest.raises(ParameterError, match="must be"):
         make()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "participation", "message"),
+    [
+        ("tree", Once(), r"strategy must be a strategy, such as BinaryTree\(steps\)"),
+        (BinaryTree(4), 4, r"participation must be Once\(\), MinSeparation\(.*\) or FixedEpochs"),
+        (
+            BinaryTree(4),
+            FixedEpochs,
+            r"participation must be Once\(\), MinSeparation\(.*FixedEpochs",
+        ),
+    ],
+)
+def test_what_is_no_strategy_or_participation_is_told_what_is_one(strategy, participation, message):
+    with pytest.raises(ParameterError, match=message):
+        sensitivity(strategy, participation)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from flint import ctx
 
 import accountant.verifier
 from accountant import (
@@ -31,6 +32,7 @@ from accountant import (
 from accountant.proofs import allocation_parameters
 from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.claimed_losses import proof_plan
+from accountant.proofs.paths import float_epsilon
 from accountant.proofs.writer import (
     BRACKET,
     FIRST_DISTANCE,
@@ -42,6 +44,7 @@ from accountant.proofs.writer import (
 )
 from accountant.serialisation.plan_json import from_dict
 from accountant.verifier import ProofError, verify
+from accountant.verifier.bounding_pairs import bounding_pair
 from accountant.verifier.choices import alternatives
 from mechanisms import (
     DiscreteGaussian,
@@ -227,6 +230,26 @@ def test_a_wrong_field_is_refused_or_proves_nothing():
 def test_what_is_no_proof_is_refused(document):
     with pytest.raises(ProofError):
         verify(document)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        5 * GaussianLoss(0.5), 30 * PureLoss(0.3), 3 * LaplaceLoss(1.0),
+        20 * PoissonSampled(GaussianLoss(1.0), 0.1), 7 * PairLoss([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),
+        Sequential([2 * GaussianLoss(1.0), LaplaceLoss(0.5)]), 2 * GaussianLoss(0.01),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_the_estimate_of_a_path_is_near_its_epsilon(plan, delta):
+    with ctx.workprec(128):
+        (releases,) = alternatives(proof_plan(plan, decimal=False), decimal=False)
+        items = [(bounding_pair(release, above=False), n) for release, n in releases.items()]
+    for back in (False, True):
+        direction = plan.reversed if back else plan
+        exact = Tight().certify_one_way(direction, delta).upper
+        assert float_epsilon(items, back, delta) == pytest.approx(exact, rel=2e-4)
 
 
 def test_what_would_take_too_long_is_refused_before_it_starts():

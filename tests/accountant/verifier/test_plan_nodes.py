@@ -464,6 +464,22 @@ def test_a_field_that_is_missing_or_unknown_is_refused(name):
         released({**plan, "more": 1.0})
 
 
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ([], "the plan must be a table"), ("PureLoss", "the plan must be a table"),
+        ({}, "the plan has no field 'kind'"), ({"kind": 3}, "kind of the plan is wrong"),
+        ({"kind": ""}, "kind of the plan is wrong"),
+        ({"kind": "PureLoss"}, "PureLoss has no field 'epsilon'"),
+        ({"kind": "PureLoss", "epsilon": 0.5, "more": 1}, "unknown 'more' in PureLoss"),
+        ({"kind": "Sequential", "parts": [3]}, "the plan must be a table"),
+    ],
+)  # fmt: skip
+def test_a_message_names_the_node_and_its_field(plan, message):
+    with pytest.raises(ProofError, match=message):
+        read_plan(plan, decimal=False)
+
+
 def test_masses_that_miss_their_sum_a_little_are_divided_by_it():
     low, high = 0.5 - 2.0**-31, 0.5 + 2.0**-31
     p, q = [low, 0.5], [0.5, high]

@@ -6,10 +6,13 @@ import polars as pl
 import pytest
 
 from accountant import Budget, BudgetExceeded, Filter, ParameterError, PrivateValueError
+from accountant.ledger.frames import FrameFacts
 from algorithms.frames import (
     Category,
+    Date,
     Flag,
     Integer,
+    Key,
     Number,
     Schema,
     col,
@@ -23,6 +26,7 @@ from algorithms.frames import (
     top_k,
     variance,
 )
+from algorithms.frames.columns.keys import SelectedKeys
 from algorithms.frames.questions import unseen
 from mechanisms import Laplace
 from tests.algorithms.frames.frames_of import COLUMNS, frame_of, rows, schema
@@ -120,6 +124,20 @@ def test_questions_that_the_schema_does_not_know(query, words):
             asked(schema())
         assert words in str(error.value)
     assert ledger.spent == 0
+
+
+KINDS_IN_WORDS = [
+    (Number(0, 1), "a number"), (Integer(0, 1), "an integer"), (Flag(), "a flag"),
+    (Date("2020-01-01", "2021-01-01"), "a date"), (Category(["a", "b"]), "a category"),
+    (Key(), "a key"), (SelectedKeys(("a", "b")), "a key"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "words"), KINDS_IN_WORDS)
+def test_a_column_of_another_type_is_told_the_declared_kind(kind, words):
+    facts = FrameFacts("polars", {"x": "Binary"})
+    with pytest.raises(ParameterError, match=f"of a type that is {words}, as the schema declares"):
+        Schema({"x": kind}).check_frame(facts, ["x"])
 
 
 @pytest.mark.parametrize(("frame", "words"), [

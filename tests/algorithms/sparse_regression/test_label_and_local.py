@@ -1,5 +1,6 @@
 """Sparse regression under local privacy: plans, bounds that hold, replay, and its error."""
 
+import itertools
 import math
 import re
 import warnings
@@ -201,6 +202,33 @@ def test_lasso_takes_the_stated_penalty():
         0.7 * math.sqrt((0.05**2 + tau**2) * 2 * math.log(50) / 2e5)
     )
     assert np.linalg.norm(made.coef_ - theta) < 0.3
+
+
+@pytest.mark.parametrize("noise_bound", [0.0, 0.6])
+@pytest.mark.parametrize(
+    ("randomizer", "clip"),
+    [*itertools.product(["gaussian", "laplace", "none"], [1.8, 0.45]), ("pure", 1.8)],
+)
+def test_the_penalty_is_of_the_noise_of_the_model_and_of_the_reports(randomizer, noise_bound, clip):
+    x, y, _ = model(300, 6, 2)
+    private = randomizer != "none"
+    made = LabelLasso(
+        epsilon=2.0 if private else math.inf, delta=1e-3 * private, y_bound=1.8,
+        noise_bound=noise_bound, non_private=not private,
+        randomizer=randomizer if private else "auto",
+    )  # fmt: skip
+    (mechanism,) = made.plan(x.shape).parts
+    weights = np.random.default_rng(1).choice([0.0, 0.3, 1.0], 300)
+    of_reports = {
+        "gaussian": lambda: mechanism.scale**2, "laplace": lambda: 2 * mechanism.scale**2,
+        "pure": lambda: math.inf, "none": lambda: 0.0,
+    }[randomizer]() * (clip / 1.8) ** 2  # fmt: skip
+    if clip == 1.8:  # the reports themselves vary by no less than their noise
+        of_reports = min(of_reports, y[weights > 0].var())
+    expected = 0.7 * math.sqrt(
+        2 * math.log(6) * (of_reports + noise_bound**2) / weights.sum()
+    )  # fmt: skip
+    assert made._penalty(mechanism, (x, y, weights), clip) == pytest.approx(expected)
 
 
 BAD = [

@@ -13,6 +13,7 @@ from accountant import Budget, BudgetExceeded, Ledger, ParameterError, Tight
 from algorithms.voting.machine_votes import (
     THRESHOLD_CONSTANT,
     MachineVote,
+    finite_array,
     graph_signs,
     lasso_signs,
     mean_signs,
@@ -121,6 +122,29 @@ def test_published_constants_are_refused_where_they_do_not_keep_the_claim():
     assert SignVote(12.0, 1e-3, 10, form="published").plan((100, 50)) is not None
     with pytest.raises(ParameterError, match="small enough for the published constants"):
         SignVote(100.0, 1e-3, 100, form="published").plan((1000, 500))
+
+
+# Data of machines
+
+
+@pytest.mark.parametrize(
+    ("values", "axes"),
+    [([[3.0]], 2), ([7], 1), ([[1, 2], [3, 4]], 2), ([True, False], 1), (["1", "2"], 1)],
+)
+def test_data_of_a_machine_are_an_array_of_numbers(values, axes):
+    array = finite_array(values, axes)
+    assert array.dtype == np.float64
+    assert array.tolist() == np.asarray(values).astype(float).tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "axes"),
+    [([], 1), (np.empty((0, 3)), 2), (np.empty((3, 0)), 2), ([1.0], 2), ([[1.0]], 1), (1.0, 1),
+     ([1.0, math.nan], 1), ([[math.inf, 1.0]], 2), ([[-math.inf]], 2)],
+)  # fmt: skip
+def test_other_data_of_a_machine_are_an_error_there(values, axes):
+    with pytest.raises(ValueError, match="finite numbers, one row a record"):
+        finite_array(values, axes)
 
 
 # Runs

@@ -13,7 +13,14 @@ from audits.attacks.wide_outputs import screening_limits, wide_schedule
 from audits.claims.claims import Sensitivity
 from audits.classifiers.model_candidates import model_candidates
 from audits.classifiers.objective import Objective
-from audits.classifiers.screening import Reference, screening_sums, worthwhile_runs
+from audits.classifiers.screening import (
+    CLIP,
+    STEP,
+    Reference,
+    contrasts,
+    screening_sums,
+    worthwhile_runs,
+)
 from audits.classifiers.training import best_candidate
 from mechanisms import Laplace
 
@@ -134,6 +141,43 @@ def test_a_clear_number_needs_few_runs_to_screen_and_a_dense_direction_many():
             for shift in (direction, 0.0)
         ]
         assert least <= worthwhile_runs(*sums, 3500, 10_000) <= most
+
+
+def features_by_name(rows, reference):
+    """What is compared of each number of each run; of a missing number everything is 0."""
+    z = np.clip((rows - reference.middle) / reference.spread, -CLIP, CLIP)
+    missing = np.isnan(z)
+    z = np.where(missing, 0.0, z)
+    return {"mean": z, "step": np.clip(z, -STEP, STEP), "size": np.abs(z), "absence": 1.0 * missing}
+
+
+def test_contrasts_are_differences_of_means_over_variances_of_all_runs():
+    rng = np.random.default_rng(5)
+    reference = Reference(np.array([1.0, 0.0, -2.0, 0.0, 3.0]), np.array([2.0, 1.0, 0.5, 1.0, 1.0]))
+    first, second = (
+        reference.middle + reference.spread * scale * rng.normal(size=(runs, 5)) + shift
+        for runs, scale, shift in ((300, 1.0, 0.0), (200, 4.0, 0.5))
+    )
+    first[:, 4] = second[:, 4] = 3.0  # a constant tells nothing
+    first[::3, 1] = second[::7, 1] = np.nan
+    second[0, 3] = np.nan  # of one run alone
+    first[0, 0] = 1e9  # clipped
+    compared = contrasts(*(screening_sums(rows, reference) for rows in (first, second)))
+    of_first, of_second = (features_by_name(rows, reference) for rows in (first, second))
+    assert compared.keys() == of_first.keys()
+    for name, contrast in compared.items():
+        gap = of_first[name].mean(axis=0) - of_second[name].mean(axis=0)
+        variance = np.concatenate([of_first[name], of_second[name]]).var(axis=0)
+        varies = variance > 0
+        variance[varies] += 1 / 500**2
+        error = np.sqrt(variance * (1 / 300 + 1 / 200))
+        weights, z_scores = (
+            np.divide(gap, size, out=np.zeros(5), where=varies) for size in (variance, error)
+        )
+        assert contrast.weights == pytest.approx(weights, rel=1e-4, abs=1e-5)
+        assert contrast.z_scores == pytest.approx(z_scores, rel=1e-4, abs=1e-4)
+        assert varies.any()
+        assert not varies[4]
 
 
 def test_a_score_is_judged_on_runs_it_did_not_see():

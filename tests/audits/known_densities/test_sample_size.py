@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from audits.known_densities.outcome_models import (
+    OutcomePair,
     gaussian,
     laplace,
     ten_outcomes,
@@ -65,6 +66,47 @@ def test_power_is_what_simulation_finds():
     # five standard errors: a false alarm of 6e-7
     assert abs(seen - power) < 5 * math.sqrt(power * (1 - power) / repeats)
     assert 0.5 < power < 0.9
+
+
+@pytest.mark.parametrize(
+    ("rate", "right", "delta", "least", "most"),
+    [(0.6, 0.8, 1e-3, 0.1, 0.95), (0.02, 1.0, 0.02, 0.0, 1e-3)],
+)
+def test_power_is_what_simulation_finds_with_leaks_too(rate, right, delta, least, most):
+    runs, repeats = 500, 20_000
+    rng = np.random.default_rng(0)
+    guesses = rng.binomial(runs, rate, repeats)
+    correct = rng.binomial(guesses, right)
+    seen = float(np.mean(epsilon_lower(correct, guesses, runs, delta, 0.05) > 1.0))
+    power = guess_test_power(runs, rate, right, 1.0, delta, 0.05)
+    assert abs(seen - power) <= 5 * math.sqrt(power * (1 - power) / repeats) + 1e-3
+    assert least <= power <= most
+
+
+GUESSED = OutcomePair(
+    "small", np.array([0.5, 0.25, 0.125, 0.125]), np.array([0.125, 0.25, 0.5, 0.125])
+)
+
+
+@pytest.mark.parametrize("pair", [GUESSED, two_outcomes(1.5), ten_outcomes(1.5), laplace(1.25)])
+@pytest.mark.parametrize("cut", [0.5, 1.5, math.log(4), 1.3])
+def test_rates_of_guesses_are_those_of_every_outcome(pair, cut):
+    guesses = right = 0.0
+    losses = pair.losses.tolist()
+    for loss, first, second in zip(losses, pair.first.tolist(), pair.second.tolist(), strict=True):
+        if abs(loss) >= cut:  # each value is drawn in half of the runs
+            guesses += (first + second) / 2
+            right += (first if loss > 0 else second) / 2
+    expected = (guesses, right / guesses if guesses else 0.0)
+    assert guess_rates(pair, cut) == pytest.approx(expected, abs=1e-12)
+    swapped = OutcomePair("swapped", pair.second, pair.first)
+    assert guess_rates(swapped, cut) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_loss_of_just_the_cut_is_guessed():
+    (size,) = set(np.abs(GUESSED.losses[[0, 2]]).tolist())
+    assert guess_rates(GUESSED, size) == pytest.approx((0.625, 0.8))
+    assert guess_rates(GUESSED, np.nextafter(size, 9.0)) == (0.0, 0.0)
 
 
 def test_a_mechanism_is_its_worst_pair():

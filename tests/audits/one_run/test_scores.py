@@ -189,6 +189,20 @@ def test_too_few_coins_cannot_refute_and_say_so():
 
 
 @pytest.mark.parametrize(
+    ("split", "few", "enough"),
+    [("coins", (4, 5), (5, 5)), ("coins", (1, 8), (2, 8)),
+     ("fixed", (9, 500), (10, 500)), ("fixed", (500, 9), (500, 10))],
+)  # fmt: skip
+def test_ten_canaries_or_ten_pairs_are_just_enough(split, few, enough):
+    scores = [np.arange(float(number)) for number in enough]
+    assert audit_scores(*scores, PureLoss(1.0), split=split, rng=1).outcome is not None
+    scores = [np.arange(float(number)) for number in few]
+    counted = "pairs of one inside and one outside" if split == "fixed" else "canaries"
+    with pytest.raises(ParameterError, match=f"at least 10 {counted}"):
+        audit_scores(*scores, PureLoss(1.0), split=split, rng=1)
+
+
+@pytest.mark.parametrize(
     ("wrong", "remedy"),
     [
         ({"inside": [math.nan] * 20}, "finite"),

@@ -111,6 +111,38 @@ def test_a_function_of_c_without_a_signature_is_tried_both_ways():
     assert vectorised(max)([1, 3], np.random.default_rng(1), 2).tolist() == [3, 3]
 
 
+OBJECTS = [{"x": 1}, {"x": 2}, {"x": 3}]
+# what a function of (value, rng, size) returned for three runs, and its outputs
+MANY = [
+    (np.array([1.0, 2.0, 3.0]), [1.0, 2.0, 3.0]), ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]),
+    ((1.0, 2.0, 3.0), [1.0, 2.0, 3.0]), (range(3), [0, 1, 2]),
+    (OBJECTS, OBJECTS), (["a", "bc", "a\0"], ["a", "bc", "a\0"]), ([1, "a", None], [1, "a", None]),
+    ([np.array([1, 2]), np.array([3, 4]), np.array([5, 6])], [[1, 2], [3, 4], [5, 6]]),
+    ((np.array([1, 2, 3]), np.array(["a", "b", "c"])), [(1, "a"), (2, "b"), (3, "c")]),
+    (np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False]), [1.0, np.ma.masked, 3.0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("many", "outputs"), MANY)
+def test_outputs_of_many_runs_may_be_written_in_many_ways(many, outputs):
+    drawn = vectorised(lambda value, rng, size: many)(0.0, np.random.default_rng(1), 3)
+    assert len(drawn) == 3
+    if any(output is np.ma.masked for output in outputs):
+        assert [output is np.ma.masked for output in drawn] == [False, True, False]
+    else:
+        assert drawn.tolist() == outputs
+
+
+@pytest.mark.parametrize(
+    "many",
+    [[1.0, 2.0], np.ones((2, 3)), 1.0, None, (), (np.ones(3), np.ones(4)), [[1.0], [2.0, 3.0]]],
+)  # fmt: skip
+def test_outputs_that_are_not_one_for_each_run_are_refused(many):
+    draw = vectorised(lambda value, rng, size: many)
+    with pytest.raises(ParameterError, match="one output for each of 3 runs"):
+        draw(0.0, np.random.default_rng(1), 3)
+
+
 def of_any_options(value, **options):
     return value + options["rng"].random()
 
