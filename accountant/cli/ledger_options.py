@@ -71,7 +71,10 @@ NewBook = Annotated[
 Reason = Annotated[str, typer.Option(metavar="WORDS", help="Say why; the text stays in the log.")]
 ReasonOfSet = Annotated[
     str | None,
-    typer.Option(metavar="WORDS", help="Say why; the text stays in the log. Needed with --set."),
+    typer.Option(
+        metavar="WORDS",
+        help="Say why; the text stays in the log. Needed where --set changes a book that is there.",
+    ),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 
