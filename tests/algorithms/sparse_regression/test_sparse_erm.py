@@ -20,6 +20,7 @@ from algorithms import GaussianFrankWolfe, LabelPrivateClassifier, SparseERM
 from algorithms.base.erm_losses import ERM_LOSSES, MeanGradient, norm_clip_factors
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.frank_wolfe.convex_sets import L2Ball
+from algorithms.sparse_regression.sparse_erm import shortened_columns
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
@@ -121,6 +122,16 @@ def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
         moved = gradient((kind(x), y)) - gradient((kind(other_x), other_y))
         greatest = max(greatest, np.linalg.norm(moved))
     assert 0.7 * declared < greatest <= declared * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_columns_of_shortened_rows_are_those_of_rows_that_are_divided_by_their_length(form):
+    rows = np.array([[3.0, 4.0, 0.0], [0.3, 0.0, 0.4], [0.0, -6.0, 8.0]])
+    lengths = np.array([5.0, 0.5, 10.0])  # longer ones become as long as the bound
+    expected = rows * (2.0 / np.maximum(lengths, 2.0))[:, None]
+    for columns in ([0, 1, 2], [2, 0], [1]):
+        shortened = shortened_columns(2.0, columns, form(rows))
+        np.testing.assert_allclose(shortened, expected[:, columns], rtol=1e-12)
 
 
 def test_rows_are_shortened():
