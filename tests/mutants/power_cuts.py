@@ -40,7 +40,7 @@ def flushes_twice(patch):
 
 
 def writes_to_a_log_that_was_removed(patch):
-    """Flushes what nobody will read, and answers."""
+    """Flushes a file that has no name any more, and answers."""
     edit(patch, SQLite, "_flush", "self._refuse_without_log()", "pass")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from flint import arb, ctx
+from flint import arb
 from scipy.special import ndtr
 
 from accountant.verifier.allocation import (
@@ -19,7 +19,6 @@ from accountant.verifier.allocation import (
     epoch_tails,
     read_line,
 )
-from accountant.verifier.balls import Budget
 from accountant.verifier.document import Fields, NoProof, ProofError
 
 MU, STEPS = 0.75, 2
@@ -32,11 +31,7 @@ MASSES = np.exp(-X * X / 2) * STEP / math.sqrt(2 * math.pi)
 V = np.exp(MU * X - MU * MU / 2)
 
 
-@pytest.fixture(autouse=True)
-def budget(monkeypatch):
-    monkeypatch.setattr(Budget, "remaining", 1e12)
-    with ctx.workprec(128):
-        yield
+pytestmark = pytest.mark.usefixtures("at_128_bits")
 
 
 def fields(**changes):

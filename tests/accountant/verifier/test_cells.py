@@ -8,10 +8,9 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from flint import arb, ctx
+from flint import arb
 from scipy import stats
 
-from accountant.verifier.balls import Budget
 from accountant.verifier.cells import cells
 from accountant.verifier.document import NoProof, ProofError
 from tests.accountant.verifier.test_outcomes import masses
@@ -27,11 +26,7 @@ REPLACED = (*ADDED[:3], ((1 - RATE, ZERO), (RATE, -ONE)))
 RANGE = ("range", Fraction(3, 2))
 
 
-@pytest.fixture(autouse=True)
-def budget(monkeypatch):
-    monkeypatch.setattr(Budget, "remaining", 1e9)
-    with ctx.workprec(128):
-        yield
+pytestmark = pytest.mark.usefixtures("at_128_bits")
 
 
 def laplaces(rate):

@@ -11,7 +11,6 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 
 from flint import arb, ctx
 
-from accountant.verifier.balls import Budget
 from accountant.verifier.contour import alias_bound, delta_by_contour
 from accountant.verifier.document import Fields, NoProof, ProofError
 from accountant.verifier.moments import FiniteMoments, GaussianMoments
@@ -20,9 +19,7 @@ from tests.accountant.verifier.test_outcomes import CASES, CERTAIN, delta, disti
 ROUND_OFF = 1e-10  # of the sums in floats
 
 
-@pytest.fixture(autouse=True)
-def enough_time(monkeypatch):
-    monkeypatch.setattr(Budget, "remaining", math.inf)
+pytestmark = pytest.mark.usefixtures("enough_time")
 
 
 def ends(items, back, epsilon, **given):

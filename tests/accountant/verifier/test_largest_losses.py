@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from accountant.verifier.balls import Budget
 from accountant.verifier.document import NoProof
 from accountant.verifier.largest_losses import largest_holds
 
@@ -54,9 +53,7 @@ BALLS = {
 TINY = Fraction(1, 2**80)
 
 
-@pytest.fixture(autouse=True)
-def budget(monkeypatch):
-    monkeypatch.setattr(Budget, "remaining", 1e9)
+pytestmark = pytest.mark.usefixtures("enough_time")
 
 
 @pytest.mark.parametrize("back", [False, True])

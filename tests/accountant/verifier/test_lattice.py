@@ -11,11 +11,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb
 from scipy.special import ndtr
 
 from accountant.verifier import lattice_pairs, lattice_sums
-from accountant.verifier.balls import Budget
 from accountant.verifier.document import Fields, NoProof
 from accountant.verifier.releases import STILL
 
@@ -23,11 +22,7 @@ ROUND_OFF, CUT = 1e-12, 2e-5
 HALF = Fraction(1, 2)
 
 
-@pytest.fixture(autouse=True)
-def _enough(monkeypatch):
-    monkeypatch.setattr(Budget, "remaining", math.inf)
-    with ctx.workprec(128):
-        yield
+pytestmark = pytest.mark.usefixtures("at_128_bits")
 
 
 def outcomes_of(some, n):

@@ -7,9 +7,8 @@ import pytest
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
-from flint import arb, ctx
+from flint import arb
 
-from accountant.verifier.balls import Budget
 from accountant.verifier.document import Fields, NoProof, ProofError
 from accountant.verifier.lattice_pairs import LatticePair
 from accountant.verifier.lattice_sums import TiltedSum, composed
@@ -18,11 +17,7 @@ H, ROUND_OFF = 0.25, 1e-12
 EPSILONS = (-1.0, -0.25, 0.0, 0.3, 0.5, 1.25, 3.0)
 
 
-@pytest.fixture(autouse=True)
-def budget(monkeypatch):
-    monkeypatch.setattr(Budget, "remaining", 1e9)
-    with ctx.workprec(128):
-        yield
+pytestmark = pytest.mark.usefixtures("at_128_bits")
 
 
 def lattice_pair(first, masses, infinite=0.0, moved=0.0):

@@ -10,7 +10,6 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 
 from flint import acb, arb, ctx
 
-from accountant.verifier.balls import Budget
 from accountant.verifier.document import Fields, NoProof
 from accountant.verifier.moments import (
     FiniteMoments,
@@ -27,9 +26,7 @@ ORDERS = (0.05, 0.5, 1.0, 2.5)
 X = np.linspace(-30, 40, 28_001)
 
 
-@pytest.fixture(autouse=True)
-def enough_time(monkeypatch):
-    monkeypatch.setattr(Budget, "remaining", math.inf)
+pytestmark = pytest.mark.usefixtures("enough_time")
 
 
 def gaussian_pair(mu):

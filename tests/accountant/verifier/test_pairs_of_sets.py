@@ -13,7 +13,6 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 from flint import arb, ctx
 
 from accountant.verifier import pairs_of_sets
-from accountant.verifier.balls import Budget
 from accountant.verifier.bounding_pairs import bounding_pair
 from accountant.verifier.document import NoProof
 from accountant.verifier.lattice_pairs import LatticePair
@@ -31,11 +30,7 @@ H, ROUND_OFF = 0.25, 1e-13
 POINTS = np.linspace(-4, 4, 81)
 
 
-@pytest.fixture(autouse=True)
-def budget(monkeypatch):
-    monkeypatch.setattr(Budget, "remaining", 1e9)
-    with ctx.workprec(128):
-        yield
+pytestmark = pytest.mark.usefixtures("at_128_bits")
 
 
 def lattice_pair(first, masses, infinite=0.0, moved=0.0):

@@ -183,7 +183,7 @@ def test_every_stage_reports_what_the_fit_before_it_leaves():
     stages = LabelStages(ledger, LINEAR_PLUS_COSINE, BOUND, ends)
     assert stages.run(fit).solution() is solutions[2]
     assert [(users.start, users.stop) for users in released] == list(itertools.pairwise(ends))
-    labels, clips = np.zeros(360), np.full(360, np.inf)  # the clip of nobody who did not report
+    labels, clips = np.zeros(360), np.full(360, np.inf)  # who did not report has no clip
     predicted, clip = np.zeros(360), BOUND  # labels are reported as they are
     for stage, (features, reports, weights, least_clip) in zip((0, 2, 4), fitted, strict=True):
         users = slice(*ends[stage : stage + 2])
