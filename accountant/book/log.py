@@ -583,11 +583,7 @@ class Log:
                 if next_hash(previous, body) != mark:
                     raise LedgerCorrupt(name, "an entry does not fit its hash", seq)
                 facts = parse_facts(name, seq, body)
-                if "roles" in facts:
-                    is_signed = authors_too
-                else:
-                    is_signed = "mac" in facts or facts["kind"] == ROLES
-                if is_signed:
+                if authors_too or "roles" not in facts:
                     refuse_other(previous, body, facts, mark)
                 if (dataset, kind, key) != (facts["dataset"], facts["kind"], facts["key"]):
                     why = "a column does not say what its entry says"
