@@ -44,7 +44,7 @@ from audits.classifiers.output_features import RAW_COLUMNS, ReadDraw
 from audits.classifiers.scored_outputs import Score, ScoredDraw, scored_draw
 from audits.classifiers.training import TrainedScore, train_score
 from audits.runs.parallel_runs import OutputPair, collect_both
-from audits.runs.release_functions import Draw, release_notes, vectorised
+from audits.runs.release_functions import Draw, observed_draw, release_notes, vectorised
 from audits.statistics.combined_tests import block_schedule
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
@@ -232,6 +232,7 @@ def audit_black_box(
     is_scored = isinstance(draw, ScoredDraw)
     width = 1  # how many numbers one output has; 1 also for outputs that are no numbers
     if not is_scored:
+        draw = observed_draw(draw, pair, objective.runs)
         reader = ReadDraw(draw)  # turns outputs of any kind into numbers and texts
         output = reader.one_output(pair[0])
         draw = reader.bounded(output, objective.runs)  # reads only a part of endless outputs

@@ -40,7 +40,7 @@ from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.scored_outputs import ScoredDraw
 from audits.classifiers.training import train_score
 from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
-from audits.runs.release_functions import CHUNK, Draw, release_notes, vectorised
+from audits.runs.release_functions import CHUNK, Draw, observed_draw, release_notes, vectorised
 from audits.statistics.betting import (
     EXPERT_EXCESSES,
     expert_odds,
@@ -200,7 +200,8 @@ class _Bets:
             self.pair = checked_pair(pair)
             self.draw = release
             if not isinstance(release, ScoredDraw):
-                reader = ReadDraw(vectorised(release))
+                draw = observed_draw(vectorised(release), self.pair, objective.runs)
+                reader = ReadDraw(draw)
                 self.draw = reader.bounded(reader.one_output(self.pair[0]), objective.runs)
         self.objective, self.epsilon = objective, epsilon
         # The log-wealth at which the claim is refuted with this error probability: from a wealth of

@@ -16,12 +16,14 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import io
 import itertools
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -48,16 +50,18 @@ CHUNK = 1 << 15  # runs at a time, which fit in the processor's cache and bound 
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
 ARRAY_TYPES = (bool, int, float, str, bytes)  # types that arrays hold as they are
 MAX_SHOWN = 200  # characters of an exception's message that are read
-# After an audit each value gets one more call for each RUNS_PER_CALL runs, and at most MAX_CALLS.
+# Before and after an audit each value gets one more call for each RUNS_PER_CALL runs, and at most
+# MAX_CALLS.
 RUNS_PER_CALL, MAX_CALLS = 200, 16
 # The index of each sentence in SENTENCES.
-NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE = range(4)
+NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE, ALWAYS_RAISED = range(5)
 SENTENCES = (
     "The release takes no rng and draws by itself: a seed does not repeat it.",
     "Two draws under one seed differed, for the release does not draw from its rng alone: a seed "
     "does not repeat it.",
     "The release changes the value that it receives; every call had a copy of its own.",
     "A value of the pair cannot be copied: if the release changes it, the next call sees that.",
+    "The release raised an exception in every run: the audit compared these exceptions.",
 )
 
 
@@ -234,6 +238,9 @@ class Vectorised:
 
     release: Callable[..., Any]
     form: CallForm
+    observed: bool = (
+        False  # whether an output has what the run wrote beside it, see `observed_draw`
+    )
 
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs along the first axis."""
@@ -247,7 +254,8 @@ class Vectorised:
         if not form.size:
             with awaiting(form.one_run(release), awaited=form.awaited) as call:
                 run_values = itertools.islice(values, size)
-                return as_output_array([_outcome(call, value, rng) for value in run_values])
+                outcome = _observed_outcome if self.observed else _outcome
+                return as_output_array([outcome(call, value, rng) for value in run_values])
         try:
             with awaiting(form.many_runs, awaited=form.awaited) as call_many:
                 outputs = call_many(release, next(values), rng, size)
@@ -296,7 +304,9 @@ def as_output_array(outputs: list[Any]) -> NDArray[Any]:
     if len(kinds) == 1:
         kind = kinds.pop()
         if kind is np.ndarray:  # a subclass may have a mask, or fields
-            if len({(output.dtype, output.shape) for output in outputs}) == 1:
+            # A stack is stored in the usual order, so it would hide another one.
+            usual = all(output.flags.c_contiguous and output.flags.writeable for output in outputs)
+            if usual and len({(output.dtype, output.shape) for output in outputs}) == 1:
                 return np.stack(outputs)
         elif kind in ARRAY_TYPES or issubclass(kind, np.generic):
             array = np.asarray(outputs)
@@ -312,6 +322,44 @@ def _outcome(release: Callable[..., Any], value: Any, rng: np.random.Generator) 
         return release(value, rng)
     except (Exception, SystemExit) as error:
         return RaisedOutcome(type(error).__name__, _message(error), _place(error))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ObservedOutcome:
+    """The output of a run, and what the run wrote and warned of."""
+
+    output: Any
+    written: str
+
+
+def _observed_outcome(
+    release: Callable[..., Any], value: Any, rng: np.random.Generator
+) -> ObservedOutcome:
+    written = io.StringIO()
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        contextlib.redirect_stdout(written),
+        contextlib.redirect_stderr(written),
+    ):
+        warnings.simplefilter("always")
+        output = _outcome(release, value, rng)
+    texts = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
+    return ObservedOutcome(output, "\n".join([*texts, written.getvalue()]))
+
+
+def observed_draw(draw: Draw, pair: Sequence[Any], runs: int) -> Draw:
+    """The draw, with what its runs write and warn of, if not all runs write the same.
+
+    ``runs`` is the number of runs of the audit; a few more calls decide it, with generators of
+    their own.  A function that makes many runs in a call is not observed, as nobody could say which
+    run wrote what.
+    """
+    if not isinstance(draw, Vectorised) or draw.form.size or draw.form.awaited:
+        return draw
+    observed, calls = replace(draw, observed=True), min(max(runs // RUNS_PER_CALL, 1), MAX_CALLS)
+    outcomes = [run for value in pair for run in observed(value, np.random.default_rng(0), calls)]
+    return observed if len({run.written for run in outcomes}) > 1 else draw
 
 
 def _message(error: BaseException, depth: int = 0) -> str:
@@ -403,6 +451,8 @@ def observations(release: Any, pair: Sequence[Any], runs: int) -> list[int]:
         numbers.append(CHANGED_VALUE)
     if any(map(is_shared, pair)):
         numbers.append(SHARED_VALUE)
+    if all(type(output) is RaisedOutcome for _, outputs in changed for output in outputs):
+        numbers.append(ALWAYS_RAISED)
     return numbers
 
 
