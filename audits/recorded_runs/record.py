@@ -140,6 +140,7 @@ def record(
             public |= explanation.suspects
         reported = best(tried)
         go_back()
+        # A finding is tested with no public draws, a verdict without one with those it assumes.
         public_draws = frozenset() if reported.verdict.findings else reported.public
         return answered_by_coins(reported.verdict, runs._replace(public=public_draws))
 

@@ -41,7 +41,8 @@ from accountant.numerics.search import falling_root
 
 # Each epsilon of the profile is an integral, so that discretisations ask for fewer than usual.
 NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)
-# Values of mu whose profile is integrated.  Of others only the bounds in closed form are known.
+# The values of mu, from the first to the second, whose profile is integrated.  Of others only the
+# bounds in closed form are known.
 INTEGRATED_MU = (1e-3, 6.0)
 # ln delta (delta 8e-40): where a bound without an integral is below it, nothing is integrated.
 NEGLIGIBLE = -90.0
