@@ -24,7 +24,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
 from audits.adapters.estimators import DataOf, EstimatorAdapter
-from audits.adapters.reduced_noise import NOISE_FACTOR, describe_factor, largest_falsified_factor
+from audits.adapters.reduced_noise import NOISE_FACTOR, largest_falsified_factor
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
 from audits.minimax.families.bernoulli_products import BernoulliProducts
@@ -201,6 +201,8 @@ def audit_tracing(
     confidence = CONFIDENCE.check("confidence", confidence)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
     claimed = setting.claimed_epsilon(epsilon, delta)
+    if tries and claimed is None:
+        raise ParameterError("search", search, "0: there is no claim to falsify")
     audit_stream, search_stream = source.spawn(2)
 
     def trace(factor: float, rng: np.random.Generator) -> tuple[Array, Array, int, float]:
@@ -209,17 +211,15 @@ def audit_tracing(
         lower = epsilon_lower_one_run(right, members.size, delta, 1 - confidence)
         return members, others, right, lower
 
+    def contradicts_claim(lower: float) -> bool:
+        return claimed is not None and lower > claimed
+
     members, others, right, lower = trace(noise, audit_stream)
-    noise_factor = None
-    if tries:
-        if claimed is None:
-            raise ParameterError("search", search, "0: there is no claim to falsify")
-        noise_factor = largest_falsified_factor(
-            lambda factor: trace(factor, search_stream.spawn(1)[0])[3] > claimed, tries
-        )
-    falsified = claimed is not None and lower > claimed
+    noise_factor, search_result = largest_falsified_factor(
+        lambda factor: contradicts_claim(trace(factor, search_stream.spawn(1)[0])[3]), tries
+    )
     traced = Traced(
-        outcome=Outcome.FALSIFIED if falsified else Outcome.SURVIVED,
+        outcome=Outcome.FALSIFIED if contradicts_claim(lower) else Outcome.SURVIVED,
         epsilon_lower=lower,
         delta=delta,
         claimed=claimed,
@@ -235,9 +235,7 @@ def audit_tracing(
         noise=noise,
         noise_factor=noise_factor,
     )
-    witness = setting.witness(traced)
-    if tries:
-        witness += f"; {describe_factor(noise_factor)}"
+    witness = setting.witness(traced) + search_result
     return replace(traced, witness=witness, seconds=time.perf_counter() - start)
 
 

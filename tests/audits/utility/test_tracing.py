@@ -237,7 +237,7 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(ParameterError, match="out of reach"):
         audit_tracing(fit, 1.0, noise=0.5, **SMALL)
     with pytest.raises(ParameterError, match="no claim"):
-        audit_tracing(lambda x, y, rng: x[0], search=2, **SMALL)
+        audit_tracing(lambda *_: pytest.fail("a fit before the refusal"), search=2, **SMALL)
     with pytest.raises(ParameterError, match="algorithm"):
         audit_tracing(3, 1.0, **SMALL)
     with pytest.raises(ParameterError, match="replaced records"):
