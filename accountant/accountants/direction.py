@@ -121,12 +121,19 @@ class Direction:
         return not self.parts and composition.single_loss is None and composition.has_exact_cgf
 
     def problem(self, delta: float) -> EpsilonProblem:
-        """Return the problem for the losses, with no smaller width than engines can reach."""
+        """Return the problem for the losses, with no smaller width than engines can reach.
+
+        Of several losses some of which are envelopes, the `ENVELOPE_ACCOUNTANTS` give the upper
+        bound that engines must improve on.
+        """
         width = self.width
         if not self.composition.has_exact_cgf:
             is_coarse = any(loss.numerics.is_coarse for loss, _ in self.composition.items)
             width = max(width, COARSE_WIDTH if is_coarse else INEXACT_WIDTH)
-        return EpsilonProblem(self.composition, delta, width)
+        known_upper = math.inf
+        if self.has_envelopes and delta > 0 and self.composition.single_loss is None:
+            known_upper = self._envelope_epsilon(delta)
+        return EpsilonProblem(self.composition, delta, width, known_upper)
 
     def certify(
         self, delta: float, rival: float = 0.0, problem: EpsilonProblem | None = None
@@ -145,7 +152,7 @@ class Direction:
         if self.composition.single_loss is not None:
             interval = certify(self.problem(delta), ENGINES)
             if math.isfinite(interval.upper) and interval.width > LOOSE_WIDTH * interval.upper:
-                interval = self._within_envelopes(interval, delta)
+                interval = _at_most(interval, self._envelope_epsilon(delta))
             return interval
         interval = self._certify_losses(problem or self.problem(delta), rival)
         # Each user is in one part of every parallel, and epsilon is at least that of any user.
@@ -220,24 +227,15 @@ class Direction:
             # The profiles are upper bounds: their lower end of epsilon is not one of the plan.  Of
             # envelopes the pairs that they cover give one instead, further below; of numerical
             # profiles none is known.
-            interval = replace(interval, lower=0.0)
-            if self.has_envelopes:
-                interval = self._within_envelopes(interval, delta)
+            interval = _at_most(replace(interval, lower=0.0), problem.known_upper)
             if interval.upper > rival and not self._is_numerical:
                 attained = Composition([(loss.attained_pair, n) for loss, n in losses])
                 lower = certify(EpsilonProblem(attained, delta, problem.width), ENGINES).lower
                 interval = replace(interval, lower=min(lower, interval.upper))
         elif interval.upper > rival and interval.width > LOOSE_WIDTH * min(interval.upper, 1e300):
-            interval = self._within_envelopes(interval, delta)
+            interval = _at_most(interval, self._envelope_epsilon(delta))
         interval = self._no_worse_than_pld(interval, composed.lower, delta, rival)
         return self._near_the_largest_loss(interval, delta)
-
-    def _within_envelopes(self, interval: Certificate, delta: float) -> Certificate:
-        """Return the interval, its upper end that of `ENVELOPE_ACCOUNTANTS` if this is less."""
-        upper = self._envelope_epsilon(delta)
-        if upper >= interval.upper:
-            return interval
-        return replace(interval, lower=min(interval.lower, upper), upper=upper, engine=ENVELOPE)
 
     def _envelope_epsilon(self, delta: float) -> float:
         """Return the least epsilon of the `ENVELOPE_ACCOUNTANTS`."""
@@ -439,6 +437,14 @@ class Direction:
     def has_envelopes(self) -> bool:
         """Whether the profile of some loss is a bound on many pairs."""
         return any(loss.numerics.is_upper_envelope for loss, _ in self.composition.items)
+
+
+def _at_most(interval: Certificate, envelope_epsilon: float) -> Certificate:
+    """Return the interval, its upper end that of `ENVELOPE_ACCOUNTANTS` if this is less."""
+    if envelope_epsilon >= interval.upper:
+        return interval
+    lower = min(interval.lower, envelope_epsilon)
+    return replace(interval, lower=lower, upper=envelope_epsilon, engine=ENVELOPE)
 
 
 def _lower_sum(composition: Composition, total: float) -> float:

@@ -201,10 +201,17 @@ class Neighbourhood:
 
 
 class EpsilonProblem:
-    """The epsilon of a composition at ``delta``, wanted with a ``width`` relative to epsilon."""
+    """The epsilon of a composition at ``delta``, wanted with a ``width`` relative to epsilon.
 
-    def __init__(self, composition: Composition, delta: float, width: float) -> None:
+    ``known_upper`` is an upper bound on the epsilon of the plan that needs no engine.  An interval
+    of the losses that lies above it is narrow enough: no engine can improve on that bound.
+    """
+
+    def __init__(
+        self, composition: Composition, delta: float, width: float, known_upper: float = math.inf
+    ) -> None:
         self.composition, self.delta, self.width = composition, delta, width
+        self.known_upper = known_upper
         # delta(e) = P(S infinite) + delta of the finite sums.  What remains for these is known
         # between two bounds (low, high): the mass at infinity has a round-off, and is exact up to
         # e^{+-r}, r the rounding of the losses.
@@ -248,9 +255,13 @@ class EpsilonProblem:
         return self.of_mechanisms(Certificate(lower, composition.max_loss, "greatest outcome"))
 
     def is_narrow(self, interval: Certificate, width: float | None = None) -> bool:
-        """Return whether an interval has at most the wanted relative width, or ``width``."""
+        """Return whether an interval has at most the wanted relative width, or ``width``.
+
+        One that lies above ``known_upper`` is narrow enough at any width.
+        """
         width = self.width if width is None else width
-        return interval.width <= width * min(interval.upper, 1e300)
+        is_above = interval.lower >= self.known_upper
+        return is_above or interval.width <= width * min(interval.upper, 1e300)
 
     @functools.cached_property
     def rough_epsilon(self) -> float | None:

@@ -70,13 +70,17 @@ def delta_of_lattice(delta: float) -> float:
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 def grid_certificate(
-    items: list[tuple[Loss, int]], delta: float, width: float, max_points: int = MAX_POINTS
+    items: list[tuple[Loss, int]],
+    delta: float,
+    width: float,
+    max_points: int = MAX_POINTS,
+    known_upper: float = math.inf,
 ) -> Certificate | None:
     """Return the interval of epsilon at ``delta``, or None where a lattice does not apply.
 
     A lattice does not apply where some loss is too small, or where its profile is not known well
     enough.  The interval aims at a relative ``width``, and is wider where ``max_points`` lattice
-    points are too few for that.
+    points are too few for that, or where its lower end is at least ``known_upper``.
     """
     outlines = _outlines(items, delta)
     if outlines is None:
@@ -86,7 +90,7 @@ def grid_certificate(
     if delta <= infinity * (1 + 32 * ULP):  # no finite epsilon has so small a delta
         lower = math.inf if delta < infinity * (1 - 32 * ULP) else 0.0
         return Certificate(lower, math.inf, "mass at infinity")
-    return _GridSearch(outlines, delta, width, max_points).certify()
+    return _GridSearch(outlines, delta, width, max_points, known_upper).certify()
 
 
 def _outlines(items: list[tuple[Loss, int]], delta: float) -> list[Outline] | None:
@@ -115,8 +119,10 @@ class _GridSearch:
         delta: float,
         width: float,
         max_points: int,
+        known_upper: float,
     ) -> None:
         self._outlines, self._asked, self._width = outlines, delta, width
+        self._known_upper = known_upper
         self._delta = delta_of_lattice(delta)
         self._max_points = max_points
         self._releases = sum(outline.count for outline in outlines)
@@ -161,7 +167,7 @@ class _GridSearch:
             # wide, and the search ends; unless there were few points, which may have missed an atom
             may_help = nodes <= FEW_POINTS and upper - lower > 4 * self._rounding
             has_hardly_helped = finer > MUCH_FINER and gap > HARDLY * previous_gap
-            if gap <= width or (has_hardly_helped and not may_help):
+            if gap <= width or lower >= self._known_upper or (has_hardly_helped and not may_help):
                 break
             # The guess was far off: the next lattice is for the geometric middle of the interval,
             # and at least an eighth of its upper end.
@@ -296,7 +302,10 @@ class GridPairsEngine(Engine):
             width = COARSE_WIDTH if are_bounds else EXPENSIVE_WIDTH
 
         def certified() -> Certificate:
-            return grid_certificate(items, problem.delta, width) or NOTHING_KNOWN
+            interval = grid_certificate(
+                items, problem.delta, width, known_upper=problem.known_upper
+            )
+            return interval or NOTHING_KNOWN
 
         # a sum of n losses is sqrt(n) times as wide as one loss, and so is its lattice
         cost_of_a_loss = self.planning_cost + POINTS_COST * math.sqrt(releases)
