@@ -82,7 +82,7 @@ def model_candidates(
     With ``cut_only`` outputs that are single numbers are scores already, of which an audit learns
     only the cuts: the number itself is then the only candidate.
     """
-    # A side without runs has no kind of output that could differ from the other's.
+    # Empty outputs have some dtype too, which says nothing of their kind.
     same_kind = first.dtype.kind == second.dtype.kind or not (len(first) and len(second))
     if same_kind and single_numbers(first) and single_numbers(second):
         if cut_only:
@@ -135,7 +135,7 @@ def reduced_candidates(
     ``first`` and ``second`` are rows of runs on either value.  ``read`` returns the function that
     makes rows of outputs, of which only the columns in its argument are needed.  An audit that
     learns again from more runs passes as ``known`` the columns of the candidate that it chose
-    before: then only these columns are tried.
+    before: then only these columns are tried, and the additive model only if it was chosen.
     """
     sum_count = len(reduction.sums)
     chosen_numbers = range(sum_count, sum_count + min(NUMBERS_ALONE, reduction.chosen.size))
@@ -151,7 +151,7 @@ def reduced_candidates(
         )
         # A sum is tried as it is only, a chosen number also by its smoothed log-odds.
         yield from itertools.islice(candidates, 1 if column < sum_count else None)
-    if known is not None and len(known) == 1:  # a single column was chosen before
+    if columns and known is not None and len(known) == 1:  # this column was chosen alone before
         return
     labels = np.append(np.ones(len(first)), np.zeros(len(second)))
     basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])

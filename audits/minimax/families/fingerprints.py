@@ -113,8 +113,12 @@ class Fingerprints:
     def separation(self) -> float:
         """The least l1 distance of two parameters, computed over all pairs."""
         centres = np.stack([self.parameter(which) for which in range(self.points)])
-        gaps = np.abs(centres[:, None] - centres[None]).sum(axis=-1)
-        return float(gaps[~np.eye(self.points, dtype=bool)].min())
+        # One parameter at a time against those after it: all pairs at once would fill the memory.
+        distances = (
+            np.abs(centres[which + 1 :] - centre).sum(axis=-1).min()
+            for which, centre in enumerate(centres[:-1])
+        )
+        return float(min(distances))
 
     def parameter(self, which: int) -> Array:
         """Compute the signs of the columns' sums without one row, over the number of columns.
@@ -202,8 +206,8 @@ class Fingerprints:
 def agreement(loss_factor: float, split: float, tau: float) -> float:
     """The largest b of the scaled lemma; ``split`` is the share of columns not unanimous.
 
-    Loss below ``a tau w`` forces agreement on b of the unanimous columns if
-    ``(1 - sqrt(a b) - sqrt(a split))^2 >= a tau`` and ``4 split^2 < (a - 1) tau``.
+    Loss below ``a tau w``, a the ``loss_factor``, forces agreement on b of the unanimous columns if
+    ``1 - sqrt(a b) - sqrt(a split) >= sqrt(a tau)`` and ``4 split^2 < (a - 1) tau``.
     """
     a = loss_factor
     margin = 1 - math.sqrt(a * split) - math.sqrt(a * tau)
