@@ -4,7 +4,8 @@ The *part* is the release on the sample.  With P and Q the laws of its outputs w
 record in the sample, and q the rate, the output has the law P' = (1 - q) Q + q P on data with the
 record, and Q on data without it.  The pair P' against Q (`_RecordRemoved`) has the loss
 ln(1 - q + q e^L), L = ln P/Q; the pair Q against P' (`_RecordAdded`) has minus that loss, of an
-output from Q.  A record that is exchanged has a pair of its own (`exchanged_record`).
+output from Q.  A record that is exchanged has a pair of its own (`exchanged_record`).  Losses are
+infinite where the other law has no mass; the first law's mass there is the ``infinity``.
 
 References: Balle, Barthe & Gaboardi (2018), Theorems 8 and 11; Zhu, Dong & Wang (2022),
 Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure losses; Mironov, Talwar
@@ -158,7 +159,7 @@ class PoissonSampled(Loss):
         return np.flatnonzero(rng.random(users) + 2.0**-53 <= self.rate)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield this loss once; no loss at rate 0, the loss of the part at rate 1.
+        """Yield this loss once; nothing at rate 0, and the loss of the part at rate 1.
 
         A sample of a Poisson sample is one sample, at the product of the rates.
         """

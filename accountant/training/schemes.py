@@ -109,9 +109,9 @@ def record_scheme(
             return run.draws * TruncatedPoisson(step, *sizes, relation)
         return run.draws * PoissonSampled(step, rate, relation)
 
-    # Microbatches double the sensitivity.  If the others contribute nothing and the record's
-    # gradient is long enough, the average of its microbatch is clipped to the same length, so the
-    # lower end is that without microbatches.
+    # ``attained`` is the cost without microbatches.  With them a record moves its clipped mean by
+    # up to 2 clips.  The lower end stays: if the others contribute nothing and the record's
+    # gradient is long enough, the mean of its microbatch is clipped to the same length.
     attained = poisson_steps(clips=1)
     if microbatching:
         return Scheme(above=(poisson_steps(clips=2),), below=(attained,), note="bound")
