@@ -21,7 +21,7 @@ import numpy as np
 from accountant.domains import DELTA, EPSILON, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.plans.adjacency import PRESENCE_RELATIONS
+from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency
 from accountant.randomness import Rng
 from audits.adapters.estimators import DataOf, EstimatorAdapter
 from audits.adapters.reduced_noise import NOISE_FACTOR, describe_factor, largest_falsified_factor
@@ -301,7 +301,8 @@ class _TracingSetup:
         if plan is None:
             return None
         relations = plan.relation, getattr(self.subject.algorithm, "relation", "")
-        if {*PRESENCE_RELATIONS} & {*relations} or self.subject.labels_only:
+        for_other_changes = {*PRESENCE_RELATIONS, Adjacency.LABEL_REPLACE}
+        if for_other_changes & {*relations} or self.subject.labels_only:
             raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
         from accountant.accountants.tight import Tight
 

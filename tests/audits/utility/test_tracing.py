@@ -249,7 +249,7 @@ def test_what_cannot_be_judged_is_refused():
 
 
 @pytest.mark.parametrize(("relation", "is_for_replaced"), [
-    ("add-remove", False), ("zero-out", False), ("replace-one", True),
+    ("add-remove", False), ("zero-out", False), ("label-replace", False), ("replace-one", True),
 ])  # fmt: skip
 def test_the_cost_of_a_plan_is_a_claim_for_replaced_records_alone(relation, is_for_replaced):
     class Sum:
