@@ -92,15 +92,17 @@ def record_scheme(
 
     ``noise`` is the noise multiplier: the deviation of the noise over the clipping norm.
     """
+    # In a pass, a batch of one record is its own microbatch: the mean is the record's gradient.
+    has_others = microbatching and run.batch > 1
     match loader:
         case "fixed_size":
             return _fixed_size(run, noise, relation, microbatching)
         case "random_allocation":
             return _random_allocation(run, noise, relation, microbatching)
         case "shuffled":
-            return _shuffled(run, noise, relation, microbatching)
+            return _shuffled(run, noise, relation, has_others)
         case "fixed_order":
-            return _fixed_order(run, noise, relation, microbatching)
+            return _fixed_order(run, noise, relation, has_others)
 
     def poisson_steps(clips: float) -> Plan:
         step, rate = gaussian(noise, clips), run.sampling_rate
