@@ -97,6 +97,22 @@ def test_an_estimator_is_copied_and_seeded_and_has_no_result_of_its_own():
         adapter.release_result(X, np.random.default_rng(5))
 
 
+@pytest.mark.parametrize("with_intercept", [True, False, None])
+def test_only_an_intercept_is_left_out(with_intercept):
+    class FittedBehindAGate(NoisySum):
+        """Returns a number more than there are features."""
+
+        def run(self, ledger):
+            return np.append(super().run(ledger), [2.0, 3.0, 4.0])
+
+    algorithm = FittedBehindAGate()
+    if with_intercept is not None:
+        algorithm.fit_intercept = with_intercept
+    adapter = EstimatorAdapter.of(algorithm, data_of=lambda x, y: y)
+    estimate = adapter.estimate(X, Y, np.random.default_rng(5), 0.0)
+    assert estimate.tolist() == [Y.sum(), 2.0, 3.0, 4.0][: 3 if with_intercept else 4]
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_result_that_is_not_finite_is_refused(value):
     for run in (
