@@ -21,7 +21,11 @@ from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_certificate import grid_certificate
-from accountant.composition.profile_pairs import _lowered, pairs_from_profile
+from accountant.composition.profile_pairs import (
+    _lowered,
+    _without_debts,
+    pairs_from_profile,
+)
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
 LOSSES = [
@@ -81,6 +85,15 @@ def test_lines_are_lowered_by_the_most_that_convexity_allows(noise):
     assert lowered[:below] == pytest.approx(expected[:below], abs=2e-3 * gap.max())
     assert np.all(lowered[below:] == 0.05)
     assert np.all(np.interp(points, x, lowered) <= np.exp(-points) + 0.05)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_negative_masses_lack_is_taken_from_the_next_ones(seed):
+    mass = np.random.default_rng(seed).integers(-2, 6, 12) / 8.0  # all sums are exact
+    # The masses up to a place add up to the greatest sum of the given ones up to there.
+    sums = np.maximum.accumulate(np.append(0.0, np.cumsum(mass)))
+    expected = np.diff(sums) if sums[-1] == mass.sum() else np.zeros(12)
+    assert _without_debts(mass.copy()).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("loss", [GaussianLoss(0.1), LaplaceLoss(0.2)])
