@@ -80,16 +80,20 @@ def test_the_losses_are_those_of_the_seed():
         return float(rng.random() + 10 * noise)
 
     setting = {"n": 200, "dimension": 3, "epsilon": 0.5}
-    entry = AlgorithmEntry("private_mean", "a draw", loss, lambda *given: 7.0)
+    entry = AlgorithmEntry("private_mean", "a draw", loss, lambda given, _: given["n"] / 4)
     gaps = [measure_risk_gap(entry, setting, 5, seed) for seed in (1, 1, 2)]
     gaps.append(measure_risk_gap(entry, setting, 5, np.random.default_rng(1)))
     first = gaps[0]
     assert first == gaps[1] == gaps[3] != gaps[2]
-    assert (first.algorithm, first.setting, first.theorem_bound) == ("a draw", setting, 7.0)
+    assert (first.algorithm, first.setting, first.theorem_bound) == ("a draw", setting, 50.0)
     assert len(set(first.losses)) == 5
     assert [value - 10 for value in first.losses] == pytest.approx(first.noiseless_losses)
     error = statistics.stdev(first.losses) / math.sqrt(5)
-    assert first.risk == pytest.approx((statistics.fmean(first.losses), error))
+    mean = statistics.fmean(first.losses)
+    assert first.risk == pytest.approx((mean, error))
+    assert first.noiseless_risk == pytest.approx((mean - 10, error))
+    assert 0 < first.bound.value < 1
+    assert first.ratio == first.risk[0] / first.bound.value
     assert math.isnan(measure_risk_gap(entry, setting, 1, 1).risk[1])
     with pytest.raises(ParameterError, match="runs must be"):
         measure_risk_gap(entry, setting, 0)
