@@ -281,6 +281,7 @@ def test_blocks_are_the_rows_that_count_in_turn(used, where, facts):
     frame = frame_of("polars", rows(23, seed=4, persons=9))
     declared = DeclaredRows(frame, used, where, schema(**facts))
     values, persons = declared.kept()
+    assert (len({*persons.tolist()}) < len(persons)) == bool(facts)  # some persons have two rows
     for size in (1, 5, 22, 23, 100):
         blocks = [
             ({name: column.copy() for name, column in block.items()}, number)

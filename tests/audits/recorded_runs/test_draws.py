@@ -353,7 +353,10 @@ OF_ARRAYS = [
     "np.searchsorted([1.0, -1.0, 0.0], z, sorter=[1, 2, 0])", "np.digitize(x=z, bins=[-1.0, 0.5])",
     "np.digitize(z, bins=[-1.0, 0.5])", "np.digitize(z, [-1.0, 0.5], right=True)",
     "np.digitize(z, [-1.0, 0.5], True)", "np.digitize(z, [1.0, 0.0, -1.0])",
-    "np.digitize(z, [1.0, 0.0, -1.0], right=True)",
+    "np.digitize(z, [1.0, 0.0, -1.0], right=True)", "np.digitize(z[1], [-1.0, 0.5])",
+    "np.digitize(z.reshape(2, 3), [-1.0, 0.5])", "np.searchsorted([-1.0, 0.5], z[2])",
+    "np.stack([z, z], 1)", "np.concatenate([z.reshape(2, 3), z.reshape(2, 3)], 1)",
+    "np.append(z.reshape(2, 3), z.reshape(2, 3), 1)",
 ]  # fmt: skip
 
 
