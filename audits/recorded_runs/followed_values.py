@@ -459,8 +459,8 @@ def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> A
 
 def by_name(names: Sequence[str], arguments: Any, options: Any) -> list[Any]:
     """The arguments of these names, given by place or by name; None for one that is not given."""
-    given = {**dict(zip(names, arguments, strict=False)), **options}
-    return [given.get(name) for name in names]
+    named_arguments = {**dict(zip(names, arguments, strict=False)), **options}
+    return [named_arguments.get(name) for name in names]
 
 
 def _place_among_levels(function: Any, arguments: Any, options: Any) -> Any:
