@@ -300,3 +300,12 @@ def test_rows_of_many_blocks_are_counted_once():
     assert released(count(**QUIET), frame, schema()).value == 100_000
     two = count(where=col("kids") == 2, **QUIET)
     assert released(two, frame, schema()).value == 33_333
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_row_of_no_person_counts_nothing_where_no_person_has_too_many(library):
+    columns = {"id": [1, None, 2, 2], "kids": [1, 1, 1, 3]}
+    declared = schema(person="id", rows_per_person=2)
+    assert released(count(**QUIET), frame_of(library, columns), declared).value == 3
+    where = col("kids") == 1
+    assert released(count(where=where, **QUIET), frame_of(library, columns), declared).value == 2
