@@ -1,8 +1,9 @@
 """A vector of the cube, reported as a random corner of a larger cube.
 
-The vector is first rounded to a corner of its own cube at random, without bias.  Corners of the
-larger cube with more coordinates of its signs than not have one probability, all others a smaller
-one.  The larger cube is such that the expectation of a report is the vector.
+The vector is first rounded to a corner of its own cube at random, without bias.  A corner of the
+larger cube is *near* if more than half of its coordinates have the signs of the rounded vector, and
+*halfway* if just half of them do.  Near corners have one probability, all others a smaller one.
+The larger cube is such that the expectation of a report is the vector.
 
 References: Duchi, Jordan & Wainwright (2018), Section 4.2.
 """
@@ -41,21 +42,22 @@ from mechanisms.families.mean_oracle import FixedLengthMeanOracle, gamma_ratio, 
 class CubeLinf(FixedLengthMeanOracle):
     """A corner of a cube: one nearer to the value than to its opposite is more probable.
 
-    The probabilities differ by the factor ``keep / (1 - keep)``.  In even dimensions, a corner at
-    equal distance has the smaller probability.
+    The probabilities differ by the factor ``keep / (1 - keep)``.  In even dimensions, a corner
+    halfway between the value and its opposite has the smaller probability.
 
     Examples
     --------
     >>> from mechanisms import CubeLinf
-    >>> one = CubeLinf(dimension=2, radius=1.0, keep=0.75)
-    >>> one.release([0.5, -1.0], rng=0).round(4).tolist()
+    >>> cube = CubeLinf(dimension=2, radius=1.0, keep=0.75)
+    >>> cube.release([0.5, -1.0], rng=0).round(4).tolist()
     [-3.0, 3.0]
-    >>> round(one.loss.pure, 4)
+    >>> round(cube.loss.pure, 4)
     1.0986
     """
 
     releases: ClassVar[str] = "a vector of each user, for its mean"
-    # With both half-cubes closed, an even dimension would cost ln(1 + e^epsilon).
+    # Duchi et al. draw from one of two halves of the cube.  Both contain the halfway corners, so in
+    # even dimensions that would cost ln(1 + e^epsilon).
     reference: ClassVar[str] = (
         "Duchi, Jordan & Wainwright (2018), Section 4.2; Nguyên et al. (2016) for even dimensions"
     )
@@ -77,30 +79,30 @@ class CubeLinf(FixedLengthMeanOracle):
         public = public_generator(source)
         reports = np.empty(draw_shape(size, vectors.shape))
         rows = reports.reshape(-1, self.dimension)
-        for at in cache_blocks(rows, 8 * self.dimension):
+        for block in cache_blocks(rows, 8 * self.dimension):
             # Every coordinate is rounded to an end of its range, without bias.  The guarantee holds
             # for any rounding, also for a public one (docs/proofs/vectors.md).
-            uniform = public.random(rows[at].shape)
+            uniform = public.random(rows[block].shape)
             uniform -= 0.5
             uniform *= 2 * self.radius
-            corners = uniform < (vectors if vectors.ndim == 1 else vectors[at])
-            rows[at] = np.where(self._randomised_corners(corners, source), self.end, -self.end)
+            corners = uniform < (vectors if vectors.ndim == 1 else vectors[block])
+            rows[block] = np.where(self._randomised_corners(corners, source), self.end, -self.end)
         return reports
 
     def _randomised_corners(self, corners: Bits, rng: np.random.Generator) -> Bits:
         """Return a randomised corner for each row of ``corners``, the rounded vectors, as bits."""
-        # A uniform corner is drawn.  A coin of probability keep decides whether the report is on
-        # the side of the user's corner; where the drawn one is on the other side, its opposite is
-        # taken.  A corner halfway is reported with probability 2 (1 - keep); otherwise all is
-        # drawn again.  Only exact bits decide.
+        # A uniform corner is drawn.  A coin of probability keep decides whether the report is near;
+        # where the drawn corner is not as decided, its opposite is taken.  A halfway corner is
+        # reported with probability 2 (1 - keep); otherwise all is drawn again.  Only exact bits
+        # decide.
         reported = np.empty_like(corners)
         pending = np.arange(len(corners))
         while pending.size:
             drawn = fair_bit_rows(pending.size, self.dimension, rng)
             # The number of coordinates that agree with the user's corner, less those that do not.
             lead = 2 * np.count_nonzero(drawn == corners[pending], axis=1) - self.dimension
-            to_own_side = bernoulli(self.keep, pending.shape, rng)
-            is_flipped = ((lead > 0) != to_own_side) & (lead != 0)
+            is_near = bernoulli(self.keep, pending.shape, rng)
+            is_flipped = ((lead > 0) != is_near) & (lead != 0)
             drawn ^= is_flipped[:, None]
             reported[pending] = drawn
             halfway = pending[lead == 0]
@@ -143,14 +145,14 @@ class CubeLinf(FixedLengthMeanOracle):
 
     @property
     def loss(self) -> PairLoss:
-        """The loss of three outcomes: corners of this half, of the other half, and between them."""
-        density = (1 - self._halfway_share) / 2 / self._mean_weight
+        """The loss of three outcomes: corners near the value, near its opposite, and halfway."""
+        near_mass = (1 - self._halfway_share) / 2 / self._mean_weight  # over its weight ``keep``
         # The masses are moved apart by 16 units in their last place, for their round-off.
-        return response_pair(self.keep * density, (1 - self.keep) * density, ulps=16.0)
+        return response_pair(self.keep * near_mass, (1 - self.keep) * near_mass, ulps=16.0)
 
     @property
     def _halfway_share(self) -> float:
-        """The share of the corners at equal distance from a corner and its opposite."""
+        """The share of all corners that is halfway between a corner and its opposite."""
         return 0.0 if self.dimension % 2 else central_binomial_probability(self.dimension // 2)
 
     @property

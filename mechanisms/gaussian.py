@@ -31,10 +31,10 @@ class Gaussian(RealNoise):
     Examples
     --------
     >>> from mechanisms import Gaussian
-    >>> one = Gaussian(scale=2.0)
-    >>> round(float(one.release(10.0, rng=0)), 4)
+    >>> gaussian = Gaussian(scale=2.0)
+    >>> round(float(gaussian.release(10.0, rng=0)), 4)
     8.1706
-    >>> one.loss
+    >>> gaussian.loss
     GaussianLoss(mu=0.5)
     """
 

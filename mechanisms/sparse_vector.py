@@ -68,7 +68,7 @@ class SparseVector(Mechanism):
         typical=(2.0,),
         knob=True,
     )
-    # This scale is large, so that most of a target epsilon of 0.01 goes to the calibrated scale.
+    # The typical scale is so large that most of a target epsilon of 0.01 is left to ``scale``.
     answer_scale: float = param(POSITIVE, "noise scale on the released answer", typical=(1000.0,))
     sensitivity: float = param(POSITIVE, "sensitivity of each answer", typical=(1.0,), default=1.0)
     monotone: bool = param(BOOLEAN, MONOTONE_TEXT, typical=(False, True), default=False)

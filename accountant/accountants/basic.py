@@ -61,8 +61,8 @@ class Basic(Accountant):
         shared = float(spare)
         if leaky_count and shared < 0:
             return math.inf
-        # What a leaky release gets beside its own mass; the factor is for the round-off of the
-        # quotient.
+        # What a leaky release gets beside its own mass; the factor is for the round-off of
+        # ``shared`` and of the quotient.
         part = printed_decimal(shared / max(leaky_count, 1) * (1 - 4 * ULP))
         exact = Decimal(0)
         for item, count in items:

@@ -94,7 +94,7 @@ def _checked_delta(epsilon: float, delta: float) -> float:
     except ParameterError as error:
         if isinstance(delta, bool) or not isinstance(delta, int | float):
             raise
-        if epsilon not in DELTA or not delta >= 1:
+        if epsilon not in DELTA or delta not in POSITIVE:
             raise
         swapped = f"Budget({delta!r}, {epsilon!r})"
         raise ParameterError("delta", delta, f"{error.allowed}; {swapped} if swapped") from None

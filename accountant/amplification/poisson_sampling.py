@@ -4,7 +4,8 @@ The *part* is the release on the sample.  With P and Q the laws of its outputs w
 record in the sample, and q the rate, the output has the law P' = (1 - q) Q + q P on data with the
 record, and Q on data without it.  The pair P' against Q (`_RecordRemoved`) has the loss
 ln(1 - q + q e^L), L = ln P/Q; the pair Q against P' (`_RecordAdded`) has minus that loss, of an
-output from Q.  A record that is exchanged has a pair of its own (`exchanged_record`).
+output from Q.  A record that is exchanged has a pair of its own (`exchanged_record`).  Losses are
+infinite where the other law has no mass; the first law's mass there is the ``infinity``.
 
 References: Balle, Barthe & Gaboardi (2018), Theorems 8 and 11; Zhu, Dong & Wang (2022),
 Theorem 11 (Poisson sampling of any dominating pair); Ullman (2017) for pure losses; Mironov, Talwar
@@ -158,7 +159,7 @@ class PoissonSampled(Loss):
         return np.flatnonzero(rng.random(users) + 2.0**-53 <= self.rate)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield this loss once; no loss at rate 0, the loss of the part at rate 1.
+        """Yield this loss once; nothing at rate 0, and the loss of the part at rate 1.
 
         A sample of a Poisson sample is one sample, at the product of the rates.
         """
@@ -204,7 +205,7 @@ class PoissonSampled(Loss):
 
     @property
     def rho(self) -> float:
-        """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
+        """The lesser of two bounds: that of the pure epsilon, and the greater rho of the part."""
         if self.exchanged is not None:
             return self.exchanged.rho
         rho_of_pure = round_up_square(self.pure, divisor=2)  # epsilon-DP has rho epsilon^2 / 2
@@ -229,8 +230,10 @@ class PoissonSampled(Loss):
         if isinstance(loss, GaussianLoss):
             curve = SampledGaussianRenyi(loss.mu, self.rate, self._added)
             return np.minimum(curve.divergence(a), loss.renyi(a))
-        # Divergences are quasi-convex: mixing Q into P makes neither direction's larger.
-        bound = np.maximum(loss.renyi(a), loss.reversed.renyi(a))
+        # Moments are convex: that of a mixture of P and Q is at most the greater of the part's own
+        # and of 1, the moment of Q against Q.  The part's may be below 1, and so the divergence
+        # below 0, as it leaves out the outcomes that only one of the data sets can have.
+        bound = np.maximum(np.maximum(loss.renyi(a), loss.reversed.renyi(a)), 0.0)
         if self._infinity_becomes_finite:
             bound = np.full(a.shape, self.max_loss)
         if 0 < self.rate < 1 and is_known_by_its_curve(self.part):
@@ -240,7 +243,8 @@ class PoissonSampled(Loss):
         bound = np.minimum(bound, self.max_loss)
         value, error = exact_cgf(self).sum_cgf([self], np.ones(1), (a - 1).astype(complex))
         if self.loss_pmf is not None:
-            error = error + 4 * ULP  # that of the mixed masses, which a sum near 1 does not see
+            # The masses themselves are mixed with round-off, and sum to about 1.
+            error = error + 4 * ULP
         with np.errstate(invalid="ignore"):
             moment = np.where(np.isfinite(value.real), (value.real + error) / (a - 1), np.inf)
         return np.minimum(moment, bound)

@@ -27,7 +27,7 @@ from accountant.losses.loss import Loss
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
@@ -131,6 +131,11 @@ class RandomAllocation(Release):
         loose = part.numerics.is_upper_envelope or part.numerics.is_numerical
         if forward is None or backward is None or loose:
             reason = "Gaussian, or a loss of finitely many outcomes such as PureLoss or PairLoss"
+            raise ParameterError("part", self.part, reason)
+        if np.abs(forward[0]).max(initial=0.0) > MAX_EXPONENT:
+            reason = (
+                f"Gaussian, or of finite losses up to {MAX_EXPONENT:g}: their e^loss is a float"
+            )
             raise ParameterError("part", self.part, reason)
         # The losses ln P / Q of one step, and one more outcome for what only Q can have.
         mass_of_q_alone = part.reversed.infinity

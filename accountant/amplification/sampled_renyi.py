@@ -6,7 +6,7 @@ without it, r = P/Q, and E the mean under Q.  D(a) is the greater Rényi diverge
 has the record with probability q (``rate`` or ``share``).
 
 Moments are kept as logarithms.  The *size* of one is about the sum of the absolute values of all
-logarithms that were added up to make it, such as those of the rate and of binomial coefficients.
+logarithms that were added up to make it: of the rate, of binomial coefficients, of E r^k - 1.
 Each of these errs by a few ulps of itself, so that the result errs by a few ulps of its size:
 `_log_moment` raises it for that.
 
@@ -104,9 +104,8 @@ def _between_integers(
         log_moment_chord = (1 - share) * _log_moment(excess_below, size_below)
         log_moment_chord += share * _log_moment(excess_above, size_above)
         curvature_chord = (1 - share) * (excess_below - np.log(n * (n - 1.0)))
-        curvature_chord += share * (excess_above - np.log(n * (n + 1.0))) + np.log(
-            flat * (flat - 1)
-        )
+        curvature_chord += share * (excess_above - np.log(n * (n + 1.0)))
+        curvature_chord += np.log(flat * (flat - 1))
         curvature_chord = np.where(
             n > 1, _log_moment(curvature_chord, size_below + size_above + 8 * np.log(flat)), np.inf
         )
@@ -144,11 +143,11 @@ def _log_excess_of_sample(part: Loss, rate: float, order: int) -> tuple[float, f
     # E (1 - q + q r)^n - 1 = sum_{k >= 2} C(n, k) (1 - q)^{n-k} q^k (E r^k - 1), all terms positive
     k = np.arange(2.0, order + 1)
     log_q, log_rest = math.log(rate), math.log1p(-rate)
-    log_moments = _log_moments(part)[2 : order + 1]
+    log_excess_of_part = _log_expm1(_log_moments(part)[2 : order + 1])
     log_choices = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
-    terms = log_choices + k * log_q + (order - k) * log_rest + _log_expm1(log_moments)
+    terms = log_choices + k * log_q + (order - k) * log_rest + log_excess_of_part
     size = float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
-    return float(logsumexp(terms)), size + abs(float(log_moments[int(np.argmax(terms))]))
+    return float(logsumexp(terms)), size + abs(float(log_excess_of_part[int(np.argmax(terms))]))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -168,10 +167,11 @@ def _log_excess_of_subset(part: Loss, share: float, order: int) -> tuple[float, 
         log_choices + (order - 2 - j) * log_rest + j * log_q + log_curvature, log_curvature[0]
     )
     log_excess = float(logsumexp(terms)) + math.log(order * (order - 1)) + 2 * log_q
-    largest_term_size = float(size[min(int(np.argmax(terms)) + 1, order - 1)])
-    return log_excess, largest_term_size + float(gammaln(order + 1)) + order * (
-        abs(log_q) + abs(log_rest)
-    )
+    # Term j has the means at the powers j + 1 and j + 2; the last term has those at 1 and 2.
+    largest_term = int(np.argmax(terms)) % (order - 1)
+    size_of_means = float(size[largest_term : largest_term + 2].max())
+    size_of_factors = float(gammaln(order + 1)) + order * (abs(log_q) + abs(log_rest))
+    return log_excess, size_of_means + size_of_factors
 
 
 def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
@@ -186,8 +186,9 @@ def _log_mean_curvature(part: Loss, u: Array) -> tuple[Array, Array]:
     # logarithm of `outer`, which is small where u is.
     outer = np.maximum(np.maximum(u, 1 - u), 1 + END_MARGIN)
     log_moment = (outer - 1) * _of_part(part, outer)
-    log_curvature: Array = _log_expm1(log_moment) - np.log(outer * (outer - 1))
-    return log_curvature, log_moment + np.abs(np.log(outer - 1)) + 1
+    log_excess = _log_expm1(log_moment)
+    log_curvature: Array = log_excess - np.log(outer * (outer - 1))
+    return log_curvature, np.abs(log_excess) + np.abs(np.log(outer - 1)) + 1
 
 
 def _log_moment(log_excess: Array, size: Array) -> Array:

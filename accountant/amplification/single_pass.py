@@ -44,8 +44,8 @@ CELLS, REACH = 1000, 9.0
 # A bound on the relative error of the mass of a cell: that of `log_ndtr`, times what the logarithms
 # of its two ends lose in their difference, with a factor of more than 10 to spare.
 CELL_ACCURACY = 1e-11
-# About the mass of Q in the first cell, which takes what all others are rounded by: 10^5 times as
-# much, so that it stays positive and its ratio P / Q stays the least.
+# The first cell has at least this mass of Q.  What all other cells are rounded by is moved to it: a
+# 10^5th of its mass, which so stays positive, and its ratio P / Q stays the least.
 FIRST_CELL_MASS = 1e-6
 
 
@@ -55,9 +55,9 @@ class OnePass(Release):
     """One pass over the data in a fixed order: every record is in one of ``batches`` batches.
 
     A record costs what its own batch releases.  Neighbours keep all other records in their
-    batches: the record is replaced, or blanked.  A part that says what the presence of a record
-    costs, or for no neighbours, makes a pass for zero-out neighbours.  If a record is removed,
-    others take its place in the batches: `dp_sgd` states what that costs.
+    batches: the record is replaced, or blanked.  The pass is for zero-out neighbours if its part is
+    for add-remove neighbours, or states none.  If a record is removed, others take its place in the
+    batches: `dp_sgd` states what that costs.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class ShuffledEpoch(Release):
     Examples
     --------
     >>> from accountant import GaussianLoss, ShuffledEpoch, Tight
-    >>> found = Tight().certify(ShuffledEpoch(GaussianLoss(1.0), batches=100), delta=1e-6)
-    >>> 1.2 < found.lower < found.upper < 4.8866
-    True
+    >>> certificate = Tight().certify(ShuffledEpoch(GaussianLoss(1.0), batches=100), delta=1e-6)
+    >>> round(certificate.lower, 1), round(certificate.upper, 1)
+    (4.7, 4.9)
     """
 
     part: Plan

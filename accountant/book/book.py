@@ -595,8 +595,8 @@ class Book(TableDisplay):
         Returns
         -------
         int
-            Rounded down; at most 10^9, and 0 after its end.  Of users or buckets with own budgets,
-            for all of them; runs of a plan that was set aside count.
+            Rounded down; at most 10^9 beside the runs that were set aside, which count too, and 0
+            after its end.  Of users or buckets with own budgets, for all of them.
 
         Raises
         ------

@@ -88,7 +88,8 @@ class PlanRun:
             raise ParameterError("label", name, allowed)
         paying_buckets = sorted(opened.facts.get("buckets", ()))
         if paying_buckets != stated.get("buckets", []):
-            allowed = f"a run that these buckets paid for, not {', '.join(paying_buckets)}"
+            payers = ", ".join(paying_buckets) or "none"
+            allowed = f"a run that these buckets paid for: those of this one are {payers}"
             raise ParameterError("run", name, allowed)
         self._seq, self._named = opened.seq, name is not None
         # Steps are looked up among the entries up to this number.  At first these are the entries
@@ -159,8 +160,8 @@ class PlanRun:
             )
             return ReservedRelease(entry)
         key, key_of_answer = step_key(self._seq, step), answer_key(self._seq, step)
-        # the time from which on no process is waited for, and the hash of an entry whose process
-        # has ended without an answer, as the last look found
+        # The time from which on no process is waited for, and the hash of the entry of a step whose
+        # process had ended without an answer at the last look.
         give_up, hash_of_abandoned = time.monotonic() + self._log.wait, ""
         while True:
             last_entry, answer = self._recorded(step)

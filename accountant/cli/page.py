@@ -75,7 +75,9 @@ def page(
             raise CommandLineError("--ledger is given without a budget or a proof of a plan")
         content = _page_of_ledger(ledger, dataset, pin, key)
     elif (dataset, pin, key) != (None, None, None):
-        raise ParameterError("--dataset, --pin, --key", dataset or pin, "given with --ledger")
+        raise ParameterError(
+            "--dataset, --pin, --key", dataset or pin or key, "given with --ledger"
+        )
     else:
         content = _page_of_plan(str(plan), epsilon, delta, proof)
     write_atomically(Path(out), content)
@@ -94,9 +96,9 @@ def _page_of_plan(name: str, epsilon: str | None, delta: str | None, proof: str 
 
     file = read_file(name)
     budget = budget_of(file, epsilon, delta)
-    again = [*PROGRAM.split(), Path(name).name]
+    command = [*PROGRAM.split(), Path(name).name]
     for option, value in (("--epsilon", epsilon), ("--delta", delta), ("--proof", proof)):
-        again += [] if value is None else [option, value]
+        command += [] if value is None else [option, value]
     try:
         lines = lines_of_file(file, budget)
     except BudgetExceeded as error:
@@ -105,7 +107,7 @@ def _page_of_plan(name: str, epsilon: str | None, delta: str | None, proof: str 
     proved = proof_of_plan(plan_of(lines), budget.delta, proof)
     with progress_bar(step_count(lines), show_remaining_time=True) as tick:
         summary = summarise(lines, budget, tick, proved)
-    return plan_page(summary, Path(name).name, shlex.join([*again, "--out", "FILE"]))
+    return plan_page(summary, Path(name).name, shlex.join([*command, "--out", "FILE"]))
 
 
 def _page_of_ledger(ledger: str, name: str | None, pin: str | None, key: str | None) -> str:

@@ -152,7 +152,7 @@ class Gate(ABC):
             check = getattr(self._meter, "check", None)
             if check is not None:
                 check(copy)
-            elif self._meter.next is None:
+            else:  # a meter that decides when a release is made
                 allowed = "opened with this plan, Book.ledger(name, data, plan), or `reserving` it"
                 raise ParameterError("ledger", class_name(self), allowed)
 

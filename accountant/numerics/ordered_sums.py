@@ -29,22 +29,22 @@ def ordered_sum(weights: Any, rows: Any) -> Any:
 def sum_with_errors(terms: Iterable[tuple[Any, Array]], counts: Array, z: Any) -> tuple[Any, Array]:
     """Return ``sum_i counts[i] value_i`` at all z, and a bound on its error.
 
-    The terms are pairs of values and their errors.
+    The terms are pairs of values and bounds on their errors.
     """
-    total, size = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
+    total, total_error = np.zeros(z.shape, dtype=z.dtype), np.zeros(z.shape)
     for (value, error), count in zip(terms, counts.tolist(), strict=True):
         term = count * value
         total = total + term
         # A product and a sum err by half an ulp of themselves.
-        size += count * error + ULP / 2 * (np.abs(term) + np.abs(total))
-    return total, size
+        total_error += count * error + ULP / 2 * (np.abs(term) + np.abs(total))
+    return total, total_error
 
 
 def discounted_sums(values: Array, rate: float) -> Array:
     """Return ``A[p] = sum_j e^{-rate j} values[p + j]``, about ``values[p] + e^{-rate} A[p + 1]``.
 
-    A term j places away has passed at most 2 j + 1 roundings and j factors, and of n values at most
-    4 sqrt(n) + 8 of both.
+    A term j places away has passed at most 2 j + 1 roundings and j factors e^{-rate k}.  However
+    large j is, of n values these are at most 4 sqrt(n) + 8 roundings and 2 sqrt(n) + 4 factors.
     """
     ratio = math.exp(-rate)
     # The values are cut into rows of ``width``.  All rows are summed at once, from their ends; each

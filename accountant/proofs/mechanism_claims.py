@@ -17,7 +17,7 @@ import numpy as np
 from accountant.numerics.rounding import ACCURACY
 from accountant.serialisation.registry import plan_kinds
 
-STEPS = 8  # steps of epsilon from 0 to the largest loss; one more goes beyond a bounded loss
+STEPS = 8  # steps of epsilon up to the largest of the grid; beyond a bounded loss there is one more
 LEAST_DELTA = 1e-12  # the grid ends at the epsilon of this delta, unless the largest loss is less
 OUTPUTS = 8  # outputs whose densities are compared, drawn from a fixed seed
 
@@ -37,12 +37,12 @@ def claim_of(mechanism: Any) -> dict[str, Any]:
     loss is only an upper bound, it is claimed from its largest epsilon on, where it is attained.
     """
     loss = mechanism.loss
-    top = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
+    largest_epsilon = min(loss.max_loss, loss.epsilon_at(LEAST_DELTA))
     steps_beyond = 1 if loss.max_loss < math.inf else 0
-    grid = [top * i / STEPS for i in range(STEPS + 1 + steps_beyond)]
+    grid = [largest_epsilon * i / STEPS for i in range(STEPS + 1 + steps_beyond)]
     first, second = mechanism.worst_pair(grid[STEPS // 2])
     values = [np.asarray(value, dtype=float) for value in (first, second)]
-    # Whether it adds noise to one number: not to a vector, nor to the scores of candidates.
+    # Whether the mechanism adds noise to one number: not to a vector, nor to scores of candidates.
     is_number = "drawn_scale" in mechanism.drawn_numbers and values[0].size == 1
     fields = {field.name: getattr(mechanism, field.name) for field in dataclasses.fields(mechanism)}
     plain = {

@@ -2,7 +2,8 @@
 
 A plan's dict has its class as ``kind`` and one key for each field.  The file may come from a
 stranger, so that every field may be missing or have any type.  All functions but `is_deep` recurse:
-callers first refuse plans that are deep.
+callers first refuse plans that are deep.  Counts are not checked here: the checker of proofs proves
+nothing of a plan with a count that is no whole number from 0.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from typing import Any
 
 MOST_SHOWN = 8  # elements of a list that are printed
 MOST_LEVELS = 200  # levels of nested tables and lists; recursion over so many is safe
-STATED = {"relation"}  # fields that a claim may have besides its kind, mechanism and loss
+OPTIONAL_FIELDS = {"relation"}  # of a claim, besides its kind, mechanism and loss
 
 
-def same_plan(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def same_plan(first: dict[str, Any], second: dict[str, Any]) -> bool:
     """Return whether two plans have the same parts, each released as often, in any order.
 
     What a plan costs does not depend on the order of its parts, nor on how sequences and
     repetitions group them.
     """
-    one_counts, other_counts = (
-        {plain_key(part): n for part, n in counted_parts(plan)} for plan in (one, other)
+    first_counts, second_counts = (
+        {plain_key(part): n for part, n in counted_parts(plan)} for plan in (first, second)
     )
-    return one_counts == other_counts
+    return first_counts == second_counts
 
 
 def shown_parts(plan: dict[str, Any]) -> list[str]:
@@ -36,9 +37,11 @@ def shown_parts(plan: dict[str, Any]) -> list[str]:
 def shown(value: Any) -> str:
     """Return a plain value as it is printed in Python; a claim with the loss that is claimed."""
     match value:
-        case {"kind": "Claimed", "mechanism": mechanism, "loss": loss, **rest} if {*rest} <= STATED:
-            stated = "".join(f", {field}" for field in rest.values())
-            return f"{shown(mechanism)} as claimed ({shown(loss)}{stated})"
+        case {"kind": "Claimed", "mechanism": mechanism, "loss": loss, **rest} if {
+            *rest
+        } <= OPTIONAL_FIELDS:
+            relation = "".join(f", {field}" for field in rest.values())
+            return f"{shown(mechanism)} as claimed ({shown(loss)}{relation})"
         case dict():
             fields = [f"{name}={shown(field)}" for name, field in value.items() if name != "kind"]
             return f"{value.get('kind')}({', '.join(fields)})"
@@ -76,8 +79,8 @@ def _parts(plan: Any, count: int) -> Iterator[tuple[Any, int]]:
         case {"kind": "Sequential", "parts": list(parts), **rest} if not rest:
             for part in parts:
                 yield from _parts(part, count)
-        case {"kind": "Repeat", "part": part, "count": int(more), **rest} if not rest:
-            yield from _parts(part, count * more)
+        case {"kind": "Repeat", "part": part, "count": int(repetitions), **rest} if not rest:
+            yield from _parts(part, count * repetitions)
         case _:
             yield plan, count
 

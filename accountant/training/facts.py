@@ -90,19 +90,19 @@ class StatementFacts(TableDisplay):
         ParameterError
             If the statement has no such row.
         """
-        wanted = (
+        row_key = (
             self.run.loader if loader is None else check_loader("loader", loader),
             unit,
             self.relation if relation is None else relation,
             self.run.microbatching if microbatching is None else microbatching,
         )
         for cost in self.rows:
-            if (cost.loader, cost.unit, cost.relation, cost.microbatching) == wanted:
+            if (cost.loader, cost.unit, cost.relation, cost.microbatching) == row_key:
                 return cost
         allowed = (
             "a row of the statement: users need examples_per_user, and the run's microbatching"
         )
-        raise ParameterError("row", wanted, allowed)
+        raise ParameterError("row", row_key, allowed)
 
     @property
     def relations(self) -> tuple[Adjacency, ...]:

@@ -53,15 +53,16 @@ def blanked_squares(run: TrainingRun, size: int = 1) -> int:
 def shuffled_removal_squares(run: TrainingRun, size: int = 1) -> int:
     """Return the square of how far ``size`` removed records move one shuffled pass.
 
-    It is that for any order of the other records, summed over the batches.  The number of batches
-    must stay the same (`removal_takes_a_batch`).
+    The squares are summed over the batches; the bound holds for any order of the other records.
+    The number of batches must stay the same (`removal_takes_a_batch`).
     """
     # Compared are two orders of which each is a function of the other: where records are removed,
     # the last records of the order fill the holes.  This exchanges records where the holes were,
     # and removes as many at the end, unless they were left out before (``run.dropped``
     # records are, in each pass).  An exchanged record moves its batch by up to two clips, a removed
     # one by one.  The moves of all batches add up to at most 2 size and size clips, so that the
-    # sums of their squares are at most (2 size)^2 and size^2.
+    # sums of their squares are at most (2 size)^2 and size^2.  A batch that has holes and loses
+    # records at the end fills its holes with those first, so that the two do not add up there.
     if run.dropped:
         return 4 * size**2
     return size**2 + (4 * size**2 if run.batches > 1 else 0)

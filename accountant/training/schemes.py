@@ -3,8 +3,10 @@
 A loader is the way in which a run makes batches.  Lengths are in clipping norms, or *clips*: the
 noisy sum of a step moves by that many if a record is added, blanked (it keeps its place and
 contributes nothing) or replaced.  That is 1 for a record that is added or blanked, and 2 for one
-that is replaced.  With microbatches (``micro``) means of several gradients are clipped, and any
-change of a record moves the clipped mean by up to 2.  A *pass* goes through all records once.
+that is replaced.  (`PoissonSampled` and `TruncatedPoisson` are given the 1 for a replaced record
+too, as they count the one that leaves and the one that comes.)  With microbatches (``micro``) means
+of several gradients are clipped, and any change of a record moves the clipped mean by up to 2.  A
+*pass* goes through all records once.  A ``node`` is a plan of one of the classes imported below.
 
 `record_scheme` is the one place that says which neighbours each bound is for; the table of
 `docs/training.md` says the same in words.
@@ -90,15 +92,17 @@ def record_scheme(
 
     ``noise`` is the noise multiplier: the deviation of the noise over the clipping norm.
     """
+    # In a pass, a batch of one record is its own microbatch: the mean is the record's gradient.
+    has_others = microbatching and run.batch > 1
     match loader:
         case "fixed_size":
             return _fixed_size(run, noise, relation, microbatching)
         case "random_allocation":
             return _random_allocation(run, noise, relation, microbatching)
         case "shuffled":
-            return _shuffled(run, noise, relation, microbatching)
+            return _shuffled(run, noise, relation, has_others)
         case "fixed_order":
-            return _fixed_order(run, noise, relation, microbatching)
+            return _fixed_order(run, noise, relation, has_others)
 
     def poisson_steps(clips: float) -> Plan:
         step, rate = gaussian(noise, clips), run.sampling_rate
@@ -107,9 +111,9 @@ def record_scheme(
             return run.draws * TruncatedPoisson(step, *sizes, relation)
         return run.draws * PoissonSampled(step, rate, relation)
 
-    # Microbatches double the sensitivity.  If the others contribute nothing and the record's
-    # gradient is long enough, the average of its microbatch is clipped to the same length, so the
-    # lower end is that without microbatches.
+    # ``attained`` is the cost without microbatches.  With them a record moves its clipped mean by
+    # up to 2 clips.  The lower end stays: if the others contribute nothing and the record's
+    # gradient is long enough, the mean of its microbatch is clipped to the same length.
     attained = poisson_steps(clips=1)
     if microbatching:
         return Scheme(above=(poisson_steps(clips=2),), below=(attained,), note="bound")
@@ -123,7 +127,7 @@ def _fixed_size(run: TrainingRun, noise: float, relation: Adjacency, micro: bool
     # The record takes the place of another, alone or in its microbatch, so the sum moves by 2.
     moved = gaussian(noise, clips=2)
     if relation is ADD_REMOVE:
-        attained = run.draws * PoissonSampled(moved, run.batch / run.examples)
+        attained = run.draws * PoissonSampled(moved, run.sampling_rate)
         return Scheme(above=(attained,), below=(attained,))
     node = run.draws * SampledWithoutReplacement(moved, run.batch, run.examples)
     if relation is ZERO_OUT:
@@ -131,7 +135,7 @@ def _fixed_size(run: TrainingRun, noise: float, relation: Adjacency, micro: bool
         # Another one is a step that compares both with a third record, whose place they take in the
         # batch with chance ``rate``: the sum moves by up to 2 clips for the record, on one side,
         # and by 1 for the blank (2 with microbatches), on the other.
-        rate = run.batch / run.examples
+        rate = run.sampling_rate
         right_side, left_side = (
             side(shifts=(0.0, gaussian(noise, clips).mu), weights=(1 - rate, rate))
             for clips in (2, 2 if micro else 1)

@@ -180,7 +180,7 @@ class PrivateEstimator(BaseEstimator, ABC):
         bool
             True after ``non_private=True``.
         """
-        return any(has_no_privacy(item) for item, _ in plan.losses())
+        return has_no_privacy(plan)
 
     def adjacency(self, plan: Plan) -> Adjacency:
         """Return the neighbours that a plan of this estimator protects.

@@ -10,13 +10,11 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
-from accountant.plans.declared_releases import declare_release
-from accountant.plans.parallel import Parallel
+from accountant.plans.declared_releases import declare_release, parts_of
 from accountant.plans.plan import Item, Plan, Release
 
 INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))  # no outcome is possible on both neighbours
@@ -61,11 +59,7 @@ class NoPrivacy(Release):
 
 def has_no_privacy(plan: Plan) -> bool:
     """Return whether a part of the plan is released without noise."""
-    if isinstance(plan, Parallel):
-        return any(has_no_privacy(part) for part in plan.distinct)
-    if isinstance(plan, PoissonSampled):
-        return has_no_privacy(plan.part)
-    return any(loss == INFINITE_LOSS for loss, _ in plan.losses())
+    return any(isinstance(part, NoPrivacy) for part in parts_of(plan))
 
 
 def checked_epsilon(epsilon: object, non_private: object) -> float:
@@ -81,7 +75,7 @@ def checked_epsilon(epsilon: object, non_private: object) -> float:
     return math.inf
 
 
-def warn_not_private(estimator: Any, what: str) -> None:
-    """Warn that an output is not private."""
-    message = f"{type(estimator).__name__}: {what} NOT private (non_private=True)"
+def warn_not_private(estimator: Any, subject: str) -> None:
+    """Warn that an output is not private; ``subject`` names it, with its verb."""
+    message = f"{type(estimator).__name__}: {subject} NOT private (non_private=True)"
     warnings.warn(message, NotPrivateWarning, stacklevel=3)

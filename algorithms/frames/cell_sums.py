@@ -40,8 +40,8 @@ def cell_sums(
         column = None if statistic.column is None else values[statistic.column]
         return statistic.contributions(column, schema, kind)
 
-    # Of a mean, say, the contributions are 1 and t, and `mixed` makes the sums of 1 - t and t, the
-    # basis, of their sums.  Each `Statistic.contributions` keeps to twice the basis' coordinates.
+    # Of a mean, say, the contributions are 1 and t.  From their sums `mixed` makes those of 1 - t
+    # and t, which are the basis.  No contribution is above twice its largest coordinate.
     sums = summed_in_cells(rows, keys, schema, 2 * largest, contributions)
     cell_values = statistic.mixed(sums, kind).T.ravel()
     return cell_values if cell_values.size > 1 else int(cell_values[0])
@@ -62,7 +62,7 @@ def summed_in_cells(
     shape = table_shape(keys, schema)
     cells = math.prod(shape)
     # A block has so few rows that none of its sums can exceed 2^52.  The sums of all blocks are
-    # added as 64-bit integers, which hold those of 2^31 rows.
+    # added as 64-bit integers, which hold those of 2^31 rows: a row adds 2^31 at most.
     block_rows = min(EXACT_FLOATS // largest, max(BLOCK, cells))
     sums: list[Any] = []
     for values, row_count in rows.blocks(block_rows):

@@ -43,6 +43,13 @@ class Axis:
     column: str
     bins: Bins = None
 
+    def __str__(self) -> str:
+        # With the bins: a book takes questions of the same words for one question.
+        if self.bins is None:
+            return self.column
+        bins = self.bins if isinstance(self.bins, tuple) else (self.bins,)
+        return f"{self.column} (bins {', '.join(map(str, bins))})"
+
     def edges(self, schema: Schema) -> tuple[float, ...]:
         """Return the rising edges of the bins, one more than bins; an empty tuple for labels.
 

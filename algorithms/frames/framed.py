@@ -65,6 +65,13 @@ def named_cells(
     return columns
 
 
+def unused_name(name: str, columns: Mapping[str, Any]) -> str:
+    """Return the name, with a "_" for each column that has it already."""
+    while name in columns:
+        name += "_"
+    return name
+
+
 def with_ends(
     columns: Mapping[str, list[Any]], name: str, value: Any, ends: Array | None
 ) -> dict[str, list[Any]]:
@@ -74,8 +81,7 @@ def with_ends(
     if ends is not None:
         numbers |= dict(zip(("lower", "upper"), ends.reshape(-1, 2).T, strict=True))
     for header, column in numbers.items():
-        # The frame may already have a column of this name, which then gets a "_".
-        extended[header + "_" * (header in extended)] = column.tolist()
+        extended[unused_name(header, extended)] = column.tolist()
     return extended
 
 

@@ -6,6 +6,8 @@ wanted and the count is not public; one release for each level of the tree, the 
 every part that is known so far; and the ends of the intervals, as further places on the grid of
 numbers.  `QuantileQuery` is the question with its plan, `CellSearch` the search by these releases.
 
+A *place* is a point of that grid.  The *ends* are the two ends of the interval around a quantile.
+
 References: Kaplan, Schnapp & Stemmer (2022); docs/proofs/quantiles.md, docs/proofs/frames.md.
 """
 
@@ -36,7 +38,7 @@ from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
-from algorithms.frames.framed import ListedAnswer, named_cells
+from algorithms.frames.framed import ListedAnswer, named_cells, unused_name
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.private_keys import (
     SHARE,
@@ -205,7 +207,8 @@ class QuantileQuery(Question[ListedAnswer]):
             yield f"{ends} of scale {steps[-1].scale:.6g}"
 
     def __str__(self) -> str:
-        shares = ", ".join(f"{share:g}" for share in self.quantiles)
+        # All digits: a book takes questions of the same words for one question.
+        shares = ", ".join(str(share).removesuffix(".0") for share in self.quantiles)
         return self._words(f"quantile {shares} of {self.column}")
 
     def _released(
@@ -241,22 +244,25 @@ class QuantileQuery(Question[ListedAnswer]):
         ListedAnswer
             The quantiles, and their intervals.
         """
+        end_scales = self._ends(schema)
+        # The last steps release ends; the one before them is of the tree.
+        tree_scale = steps[-1 - (0 if end_scales is None else end_scales.releases)].scale
         if not self._cells(schema):  # no key was selected; the planned releases are still made
             for step in steps:
+                # A list with one run of one place, or a count of no rows.
                 of_lists = isinstance(step, RunLengthExponential)
-                nothing, shape = ([[[0.0], [1.0]]], (1,)) if of_lists else (0, ())
-                ledger.release(step, lambda _, nothing=nothing: np.array(nothing), shape=shape)
+                no_rows, shape = ([[[0.0], [1.0]]], (1,)) if of_lists else (0, ())
+                ledger.release(step, lambda _, no_rows=no_rows: np.array(no_rows), shape=shape)
             values = np.empty((0, len(self.quantiles), 1 if self.confidence is None else 3))
-            return self._answer(values, schema, steps[-1].scale, backend)
+            return self._answer(values, schema, tree_scale, backend)
         order = np.argsort(self.quantiles, kind="stable")
         shares = np.array(self.quantiles)[order].tolist()
         rows = float(ledger.shape[0]) if self._all_count(schema) else None
-        grid, end_scales = grid_of(self.column, schema), self._ends(schema)
+        grid = grid_of(self.column, schema)
         search = CellSearch(ledger, self.read_by(schema), shares, self._cells(schema), grid.places)
         if end_scales is None:
-            places, tree_scale = search.quantiles(steps)[..., None], steps[-1].scale
+            places = search.quantiles(steps)[..., None]
         else:
-            tree_scale = steps[-1 - end_scales.releases].scale
             places = search.with_ends(steps, end_scales, cast("float", self.confidence), rows)
         quantiles = np.empty(places.shape)
         quantiles[:, order] = grid.value_at(places)
@@ -287,7 +293,7 @@ class QuantileQuery(Question[ListedAnswer]):
         cells = table_shape(self.keys, schema)
         shape = (*cells, *(() if self.single else (len(self.quantiles),)))
         labels = named_cells(self.keys, (*cells, len(self.quantiles)), schema)
-        labels["quantile" + "_" * ("quantile" in labels)] = [*self.quantiles] * math.prod(cells)
+        labels[unused_name("quantile", labels)] = [*self.quantiles] * math.prod(cells)
         value = quantiles[..., 0].reshape(shape)
         ends = None if self.confidence is None else quantiles[..., 1:].reshape(*shape, 2)
         return ListedAnswer(
@@ -329,18 +335,23 @@ class CellSearch:
     def quantiles(self, steps: Sequence[Any]) -> Places:
         """Return the place of every quantile of every cell, by a release a level."""
         count = len(self.shares)
-        ends = [{-1: 0, count: self.places} for _ in range(self.cells)]
+        # For each cell the places that are known so far, by the index of their quantile.  The
+        # public bounds have the indices before the first quantile and after the last one.
+        known_places = [{-1: 0, count: self.places} for _ in range(self.cells)]
         for mechanism, nodes in zip(steps, tree_levels(count), strict=True):
             parts = [
-                [Part(at[n.below], at[n.above], part_share(self.shares, n)) for n in nodes]
-                for at in ends
+                [
+                    Part(places[node.below], places[node.above], part_share(self.shares, node))
+                    for node in nodes
+                ]
+                for places in known_places
             ]
             scores = partial(self.read.scores, parts=parts, scale=mechanism.scale)
-            drawn = self._drawn(mechanism, scores, parts)
-            for at, cell_parts, indices in zip(ends, parts, drawn.tolist(), strict=True):
+            drawn = self._drawn(mechanism, scores, parts).tolist()
+            for places, cell_parts, indices in zip(known_places, parts, drawn, strict=True):
                 for node, part, index in zip(nodes, cell_parts, indices, strict=True):
-                    at[node.at] = part.start + index
-        return np.array([[at[i] for i in range(count)] for at in ends])
+                    places[node.at] = part.start + index
+        return np.array([[places[i] for i in range(count)] for places in known_places])
 
     def with_ends(
         self, steps: Sequence[Any], end_scales: Ends, confidence: float, rows: float | None
@@ -349,22 +360,22 @@ class CellSearch:
 
         ``rows`` is the number of rows where it is public; else the first step counts them.
         """
-        steps, numbers = list(steps), np.full(self.cells, rows or 0.0)
+        steps, rows_of_cells = list(steps), np.full(self.cells, rows or 0.0)
         if rows is None:
             shape = shape_of_sums(self.cells)
             counted = self.ledger.release(steps.pop(0), unseen(self.read.counted), shape=shape)
-            numbers = np.atleast_1d(np.asarray(counted, dtype=float))
-        count = levels_of(len(self.shares))
-        centres, scale = self.quantiles(steps[:count]), steps[0].scale
-        sizes, shares = np.maximum(numbers, 1.0).tolist(), self.shares
+            rows_of_cells = np.atleast_1d(np.asarray(counted, dtype=float))
+        levels = levels_of(len(self.shares))
+        centres, scale = self.quantiles(steps[:levels]), steps[0].scale
+        row_counts, shares = np.maximum(rows_of_cells, 1.0).tolist(), self.shares
         parts = [
-            end_parts(cell_parts, shares, end_scales, scale, confidence, size, self.places)
-            for cell_parts, size in zip(centres.tolist(), sizes, strict=True)
+            end_parts(quantiles, shares, end_scales, scale, confidence, row_count, self.places)
+            for quantiles, row_count in zip(centres.tolist(), row_counts, strict=True)
         ]
-        drawn = self._drawn_ends(steps[count:], parts)
+        drawn = self._drawn_ends(steps[levels:], parts)
         ends = [
-            ends_found(indices, cell_parts, shares, end_scales, scale, size, self.places)
-            for indices, cell_parts, size in zip(drawn, parts, sizes, strict=True)
+            ends_found(indices, cell_parts, shares, end_scales, scale, row_count, self.places)
+            for indices, cell_parts, row_count in zip(drawn, parts, row_counts, strict=True)
         ]
         return np.concatenate([centres[..., None], np.array(ends)], axis=2)
 

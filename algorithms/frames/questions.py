@@ -215,7 +215,7 @@ class Question(ABC, Generic[Released]):
 
     def _words(self, question: str) -> str:
         """Return the question in words, with its cells and its condition."""
-        question += f" by {', '.join(key.column for key in self.keys)}" if self.keys else ""
+        question += f" by {', '.join(map(str, self.keys))}" if self.keys else ""
         return question + ("" if self.where is None else f" where {self.where!r}")
 
 

@@ -117,12 +117,12 @@ def gradient_deviation(descent: Descent, noise: float) -> float:
     norms, shares = descent.norms[half:], descent.shares[half:]
     share_below = float(shares.mean()) - noise / math.sqrt(len(shares))
 
-    def expects_too_small_a_share(deviation: float) -> bool:
+    def expects_at_most_the_share(deviation: float) -> bool:
         return float(np.mean(2 * ndtr(norms / deviation) - 1)) <= share_below
 
     smallest, largest = float(norms.min()) / 10, float(norms.max()) * 10
     return least_float_that(
-        expects_too_small_a_share, smallest, largest, relative=1e-3, mean=geometric_mean
+        expects_at_most_the_share, smallest, largest, relative=1e-3, mean=geometric_mean
     )
 
 
@@ -138,7 +138,7 @@ def newton_step(
     """
     spread: Any = mapped.spread
     root: Any = mapped.features.root
-    size, factor = len(root), unshortened(spread)
+    size, factor = len(root), factor_for_shortening(spread)
     curvature = np.eye(theta.size)  # the constant coordinate is 1, and centred rows have mean 0
     curvature[:size, :size] = factor * (root.T @ spread.matrix @ root)
     inverse = np.linalg.inv(curvature)
@@ -173,13 +173,14 @@ def newton_step(
     )
 
 
-def unshortened(spread: Spread) -> float:
+def factor_for_shortening(spread: Spread) -> float:
     """Return the factor for the products of shortened rows that makes their trace right.
 
     The right trace is the mean squared length of rows, which the first release has measured.
     """
     moments = spread.moments
-    # Noise can make the trace small, or negative.  A factor above 2 is out of the question.
+    # Noise can make the trace small, or negative.  A factor above 2 is out of the question.  The
+    # square is positive (`Moments.of`).
     trace = max(float(np.trace(spread.matrix)), moments.square / 2)
     # Two estimates of the factor are averaged with weights in proportion to the inverse of their
     # variances: the measured one, square / trace, and the middle of the least and the largest

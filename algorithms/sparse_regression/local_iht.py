@@ -51,8 +51,8 @@ from algorithms.sparse_regression.narrowing_rounds import ROUND_SHARES, Narrowin
 from mechanisms.hemisphere import HemisphereL2
 
 METHOD = OneOf(("auto", "coordinates", "gradients"))
-# The variance of the users' numbers themselves, which lie in [-1, 1], added to that of the noise.
-# It decides which measured numbers count as noise, and is a guess: it cannot be above 1.
+# A guess at the variance of the users' numbers without noise: they lie in [-1, 1], so it is at most
+# 1.  With the variance of the noise it decides which measured numbers count as noise.
 OWN_VARIANCE = 0.5
 FULL_TRANSCRIPT_NUMBERS = 20_000_000  # most numbers that a transcript keeps in full
 

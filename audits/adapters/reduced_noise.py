@@ -114,27 +114,26 @@ def _sharper_response(mechanism: Any, factor: float) -> Any:
     raise ParameterError("mechanism", mechanism, allowed)
 
 
-def largest_falsified_factor(falsifies: Callable[[float], bool], tries: int = 7) -> float | None:
-    """The largest noise factor below 1 at which the claim was falsified; None if not even at 0.
+def largest_falsified_factor(
+    falsifies: Callable[[float], bool], tries: int
+) -> tuple[float | None, str]:
+    """The largest noise factor below 1 at which the claim was falsified, and words for a witness.
+
+    The factor is None if the claim was not even falsified at 0.  Without tries nothing is searched:
+    it is None, and there are no words.
 
     It bisects the logarithm between 1e-3 and 1, and each try has runs of its own.  With 7 tries the
     factor is within 6 % of the largest one if the power falls with the noise; at the factor that is
     returned the claim was falsified in any case.
     """
+    if tries == 0:
+        return None, ""
     if not falsifies(0.0):
-        return None
+        return None, "; not falsified even without noise"
     factor = greatest_float_that(
         falsifies, MIN_FACTOR, 1.0, steps=tries, mean=lambda a, b: math.sqrt(a * b)
     )
-    return factor if factor > MIN_FACTOR else 0.0
-
-
-def describe_factor(factor: float | None) -> str:
-    """The result of the search in words."""
-    if factor is None:
-        return "not falsified even without noise"
-    if factor == 0:
-        return (
-            f"falsified without noise, and at no factor of {MIN_FACTOR:g} or above that was tried"
-        )
-    return f"still falsified with noise times {factor:.3g}"
+    if factor <= MIN_FACTOR:
+        no_factor = f"at no factor of {MIN_FACTOR:g} or above that was tried"
+        return 0.0, f"; falsified without noise, and {no_factor}"
+    return factor, f"; still falsified with noise times {factor:.3g}"

@@ -22,7 +22,8 @@ ScoreFunction = Callable[[NDArray[Any]], Array]
 MAX_COMPARED_INTERVALS = 8
 MAX_SHOWN_INTERVALS = 4  # of each label in the description of a rule; the others are counted
 MAX_CUTS = 500  # cuts that are tried on either side of the scores: more change a bound hardly
-CUT_MARGIN = 1e-9  # a cut is so much of itself nearer to 0, see `best_cuts`
+CUT_MARGIN = 1e-9  # how much nearer to 0 a cut is than its score, relative to it: see `best_cuts`
+LARGEST_CUT = float(np.finfo(float).max)  # of infinite scores, as an infinite cut is never reached
 
 
 class DecisionRule(Protocol):
@@ -35,7 +36,8 @@ class DecisionRule(Protocol):
     def expected(self) -> ExpectedOutcome:
         """The outcome that was expected when the rule was chosen.
 
-        With a delta the bound divides its error by it among the possible numbers of leaks.
+        A leak is a run that reveals its value, with probability delta at most.  The bound allows an
+        error for each possible number of leaks; the expected outcome decides how much for which.
         """
         ...
 
@@ -66,7 +68,8 @@ class DecisionRule(Protocol):
 class ThresholdRule:
     """Guess the first value if the score is at least ``cut``, the second if it is at most ``low``.
 
-    ``low`` is -cut by default.
+    ``low`` is -cut by default.  An infinite cut is for a value that is never guessed: no score
+    reaches it, not even an infinite one.
     """
 
     score: ScoreFunction
@@ -98,8 +101,11 @@ class ThresholdRule:
         for outputs, is_first in ((first, True), (second, False)):
             if len(outputs):
                 scores = self.score(outputs)
-                guessed_first = int(np.count_nonzero(scores >= self.cut))
-                guessed_second = int(np.count_nonzero(scores <= below))
+                guessed_first = guessed_second = 0
+                if self.cut < np.inf:
+                    guessed_first = int(np.count_nonzero(scores >= self.cut))
+                if below > -np.inf:
+                    guessed_second = int(np.count_nonzero(scores <= below))
                 right += guessed_first if is_first else guessed_second
                 guesses += guessed_first + guessed_second
         return right, guesses
@@ -110,8 +116,8 @@ class ThresholdRule:
         if self.cut < np.inf:
             parts.append(f"{first} where {self.description} is at least {self.cut:.4g}")
         if self.lower_cut > -np.inf:
-            where = self.description if not parts else "it"
-            parts.append(f"{second} where {where} is at most {self.lower_cut:.4g}")
+            score_text = "it" if parts else self.description
+            parts.append(f"{second} where {score_text} is at most {self.lower_cut:.4g}")
         return " and ".join(parts) or "nothing"
 
 
@@ -164,11 +170,11 @@ class IntervalRule:
         names = {1: first, -1: second}
         parts = []
         for label, name in names.items():
-            where = [self._interval_text(int(k)) for k in np.flatnonzero(self.labels == label)]
-            if where:
-                count, shown = len(where), " or ".join(where[:MAX_SHOWN_INTERVALS])
-                more = count - MAX_SHOWN_INTERVALS
-                remainder = f" or in {more} more bands" if count > MAX_SHOWN_INTERVALS else ""
+            intervals = [self._interval_text(int(k)) for k in np.flatnonzero(self.labels == label)]
+            if intervals:
+                shown = " or ".join(intervals[:MAX_SHOWN_INTERVALS])
+                hidden_count = len(intervals) - MAX_SHOWN_INTERVALS
+                remainder = f" or in {hidden_count} more bands" if hidden_count > 0 else ""
                 parts.append(f"{name} where the output is {shown}{remainder}")
         return " and ".join(parts) or "nothing"
 
@@ -241,7 +247,7 @@ def best_cuts(scores: Array, objective: Objective, mass: Array) -> Cuts:
         return Cuts(np.inf, -np.inf, NO_GUESS)
     best, expected = objective.best_rule(right, guess_rate, two_sided=kind == both)
     # Many outputs may have the score of the cut, up to rounding: all of them are to be guessed on.
-    cut = float(sizes[best]) * (1 - CUT_MARGIN)
+    cut = min(float(sizes[best]) * (1 - CUT_MARGIN), LARGEST_CUT)
     upper = np.inf if kind[best] == only_second else cut
     lower = -np.inf if kind[best] == only_first else -cut
     return Cuts(upper, lower, expected)

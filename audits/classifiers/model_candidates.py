@@ -83,7 +83,7 @@ def model_candidates(
     With ``cut_only`` outputs that are single numbers are scores already, of which an audit learns
     only the cuts: the number itself is then the only candidate.
     """
-    # A side without runs has no kind of output that could differ from the other's.
+    # A side without runs has a dtype too, which says nothing of its outputs.
     same_kind = first.dtype.kind == second.dtype.kind or not (len(first) and len(second))
     if same_kind and single_numbers(first) and single_numbers(second):
         if cut_only:
@@ -109,12 +109,12 @@ def _number_candidates(
 
     ``first`` and ``second`` are this number in runs on either value, as ``extract`` reads it.
     """
-    # Nothing is learned of the number itself, so all runs are one fold, and the score that training
-    # returns is the number.
+    # The score is the number itself, from which nothing is learned: all runs are one fold.
     one_fold = [(first, second)]
     yield ModelCandidate(description, one_fold, lambda _: np.asarray, extract, is_number, columns)
     cells = histogram_cells(first, second)
-    # Few cells, without smoothing, can hardly be fitted to chance: each is learned from all runs.
+    # Few cells without smoothing can hardly be fitted to chance, so their log-odds are learned from
+    # all runs.
     has_few_cells = cells.smoothing is None and cells.mass.size <= FEW_CELLS
     all_folds = one_fold if has_few_cells else _split_folds(first, second)
 
@@ -179,7 +179,7 @@ def reduced_candidates(
     read: Callable[[frozenset[int] | None], Callable[[Outputs], Array]],
     known: frozenset[int] | None = None,
 ) -> Iterator[ModelCandidate]:
-    """Candidates for outputs with many numbers, which a reduction turns into rows of few columns.
+    """Candidates for outputs of many numbers, which a reduction turns into rows of few columns.
 
     The columns of a row are weighted sums over an output's numbers, then a few chosen numbers, then
     summaries (and structures, from `ReducedOutputs`).  Candidates are some chosen numbers, each
@@ -188,7 +188,8 @@ def reduced_candidates(
     ``first`` and ``second`` are rows of runs on either value.  ``read`` returns the function that
     makes rows of outputs, of which only the columns in its argument are needed.  An audit that
     learns again from more runs passes as ``known`` the columns of the candidate that it chose
-    before: then only these columns are tried.
+    before: then only these are tried, and the additive model only if none can be tried alone, or
+    several are known.
     """
     sum_count = len(reduction.sums)
     chosen_numbers = range(sum_count, sum_count + min(NUMBERS_ALONE, reduction.chosen.size))
@@ -204,7 +205,7 @@ def reduced_candidates(
         )
         # A sum is tried as it is only, a chosen number also by its smoothed log-odds.
         yield from itertools.islice(candidates, 1 if column < sum_count else None)
-    if known is not None and len(known) == 1:  # a single column was chosen before
+    if columns and known is not None and len(known) == 1:  # this column was chosen alone before
         return
     labels = np.append(np.ones(len(first)), np.zeros(len(second)))
     basis = fit_spline_basis(np.concatenate([first, second]), labels, first.shape[1])

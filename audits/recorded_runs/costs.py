@@ -6,10 +6,10 @@ added to have moved, so each noise must have moved too for the same outputs to c
 loss of the run is bounded by the losses of these moves, which `Spent` collects and `Tight`
 composes.  Noises are numbered, and those of one draw are a block with one law.
 
-`spent_between` charges them in turn: some comparisons by themselves (`answer_costs`); then the
-*forced* moves, each the only one that a noise alone in a released number can make; then sums of
-Gaussian noise; and what remains by the least cost of any moves.  The statements, of which
-docs/proofs/recorded_runs.md has the proofs:
+`spent_between` charges the moves in turn.  First it charges some comparisons by themselves
+(`answer_costs`).  A noise that alone makes a released number has one possible move, which is
+*forced*; these are next, and then sums of Gaussian noise.  What remains is charged by the least
+cost of any moves.  The proofs of these statements are in docs/proofs/recorded_runs.md:
 
 1. Moves t_k of the noises that keep every released number, and which side of every comparison is
    greater, cost the sum of c_k |t_k|, if the density of noise k changes by at most e^{c_k |t|} over
@@ -63,10 +63,10 @@ LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")
 
 
 class _ForcedMoves(NamedTuple):
-    """Moves of noises that are fixed, by number, and what fixed them."""
+    """Forced moves by the numbers of their noises, and which comparisons may have forced them."""
 
     moves: dict[int, float]
-    surely: dict[int, float]  # those of them that a released number forces, and no comparison alone
+    by_releases: dict[int, float]  # those that released numbers force without any comparison
     questions: list[Question]  # the comparisons whose numbers count as released
 
 
@@ -93,8 +93,8 @@ def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Confl
     moves, conflicts, remaining = forced_moves(constraints)
     released = [row for row in constraints.released if not isinstance(row.event, Question)]
     questions = [row.event for row in constraints.released if isinstance(row.event, Question)]
-    surely = forced_moves(Constraints(released))[0] if questions else moves
-    forced = _ForcedMoves(moves, surely, questions)
+    by_releases = forced_moves(Constraints(released))[0] if questions else moves
+    forced = _ForcedMoves(moves, by_releases, questions)
     for event, reason in conflicts:
         # What a comparison tells is less than a release of its numbers, so no conflict is sure.
         if isinstance(event, Question):
@@ -186,9 +186,9 @@ def _spend_uniform_or_other(
 ) -> None:
     """Spend moves of noise of one block, whose law is uniform, Gumbel or one-sided.
 
-    Uniform noise is recorded with width 1 (its factor has the width): if it moves by a distance
-    below 1, it shows this with just that probability.  One-sided noise costs an infinite loss in
-    one direction.
+    Uniform noise is recorded with width 1 (its factor has the width).  If it moves by a distance
+    below 1, an output shows that it moved with a probability of just this distance.  One-sided
+    noise costs an infinite loss in one direction.
     """
     if block.law == "gumbel":
         spent.unknown.append(f"the loss of Gumbel noise that is released, at {block.site}")
@@ -239,7 +239,7 @@ def _spend_least(remaining: Constraints, forced: _ForcedMoves, laws: Laws, spent
             # The reason is a sentence; or the name of a law for which statement 1 has no cost,
             # though another bound may be finite.  Without the moves that only comparisons force it
             # may be "": then some moves do.
-            _, reason = least_cost(remaining, forced.surely, laws, sign)
+            _, reason = least_cost(remaining, forced.by_releases, laws, sign)
             if reason and all(block.law != reason for block in laws.blocks):
                 spent.infinite.append((site, reason))
             else:
@@ -266,7 +266,8 @@ def _without_gaussian_sums(
             if free.factors and all(laws.law(n)[0] == "gaussian" for n in free.factors):
                 sums.append(free)
                 if not isinstance(event, Question):
-                    surely_released.append((_without_forced(condition, forced.surely), event))
+                    without_comparisons = _without_forced(condition, forced.by_releases)
+                    surely_released.append((without_comparisons, event))
             else:
                 remaining.released.append(Released(moved.rows(np.array([k])), event))
     if not any(condition.gap for condition in sums):

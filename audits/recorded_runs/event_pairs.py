@@ -56,8 +56,8 @@ class Moved(NamedTuple):
     @property
     def has_noise(self) -> NDArray[np.bool_]:
         """Which parts of the rows are noise with a factor other than 0, in the shape of factors."""
-        shown: NDArray[np.bool_] = (self.view.noises >= 0) & (self.view.factors != 0)
-        return shown
+        is_noise: NDArray[np.bool_] = (self.view.noises >= 0) & (self.view.factors != 0)
+        return is_noise
 
     def rows(self, places: NDArray[np.intp]) -> Moved:
         """The rows with these indices, compared in the same way."""
@@ -82,15 +82,15 @@ def moved_view(recorded: View, replayed: View) -> Moved:
     return Moved(view, gap, same_noise, other_factors)
 
 
-def distances(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``other - one``, elementwise: 0 if both are equal, within rounding, or both NaN.
+def distances(recorded: NDArray[np.float64], replayed: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``replayed - recorded``, elementwise: 0 if both are equal, within rounding, or both NaN.
 
-    It is infinite if one of the two is NaN, or infinite.
+    Of other pairs it is infinite if one of the two is NaN, or infinite.
     """
     with np.errstate(all="ignore"):
-        gap = np.asarray(other - one, dtype=float)
-        largest = np.maximum(np.abs(one), np.abs(other))
-    is_equal = (one == other) | (np.isnan(one) & np.isnan(other))
+        gap = np.asarray(replayed - recorded, dtype=float)
+        largest = np.maximum(np.abs(recorded), np.abs(replayed))
+    is_equal = (recorded == replayed) | (np.isnan(recorded) & np.isnan(replayed))
     # Of an infinite gap the rounding would be infinite too, and the gap would count as rounding.
     is_rounding = np.isfinite(gap) & (np.abs(gap) <= ROUNDING_OF_SUMS * largest)
     return np.where(is_equal | is_rounding, 0.0, np.where(np.isnan(gap), np.inf, gap))
@@ -130,13 +130,16 @@ class EventPair:
         if recorded.private_value is None or replayed.private_value is None:
             return None
         try:
-            value = np.asarray(recorded.private_value, dtype=float)
-            replayed_value = np.asarray(replayed.private_value, dtype=float)
+            values = [np.asarray(event.private_value) for event in (recorded, replayed)]
+            # Whole numbers are subtracted exactly: as floats, large ones would seem not to move.
+            are_whole = all(value.dtype.kind in "iu" for value in values)
+            numbers = [value.ravel().astype(object if are_whole else float) for value in values]
         except (TypeError, ValueError):
             return None
-        if value.shape != replayed_value.shape:
+        if values[0].shape != values[1].shape:
             return None
-        gap = np.abs(distances(value, replayed_value)).ravel()
+        gap = np.subtract(*numbers) if are_whole else distances(*numbers)
+        gap = np.abs(gap).astype(float)
         return float(np.linalg.norm(gap, recorded.norm)) if gap.size else 0.0
 
     @property
@@ -158,7 +161,9 @@ class EventPair:
         if not noisy.pure:
             return unread
         # Noise alone tells nothing unless its value moved: a private value is then in it after all.
-        # An element ("[]") or copy of it that was read counts by what it was read for.
+        # (A factor of it that moved is a finding of its own, `findings.unequal_factors`.)  An
+        # element ("[]") or a copy that a later step or question has as an operand is no release:
+        # that later event is looked at instead.
         has_moved = bool(np.any(self.moved.gap != 0))
         return has_moved and (unread or self.recorded.name not in ("[]", "copy"))
 

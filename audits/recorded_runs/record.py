@@ -49,8 +49,8 @@ from audits.recorded_runs.verdict import Claim, Recorded, Stated, judged, withou
 from audits.recorded_runs.views import View
 from audits.values.tracebacks import without_values
 
-# Largest number of replays.  After each one, draws that the verdict suspects to be public are taken
-# as public in the next; after the last one the best verdict so far is reported.
+# Largest number of first runs, each with its replays.  Draws that the verdict on one suspects to be
+# public are taken as public in the next; after the last one the best verdict so far is reported.
 MOST_TRIES = 10
 NO_NOISE = {"uniform", "unknown"}  # laws of numbers that are rarely noise for a value
 
@@ -138,13 +138,11 @@ def record(
             if not explanation.suspects:
                 break
             public |= explanation.suspects
-        verdict = best(tried)
-        # A verdict without findings is tested with other coins only if it is that of the last runs.
-        if not verdict.findings and verdict is not tried[-1].verdict:
-            return verdict
+        reported = best(tried)
         go_back()
-        public_draws = frozenset() if verdict.findings else runs.public
-        return answered_by_coins(verdict, runs._replace(public=public_draws))
+        # A finding is tested with no public draws, a verdict without one with those it assumes.
+        public_draws = frozenset() if reported.verdict.findings else reported.public
+        return answered_by_coins(reported.verdict, runs._replace(public=public_draws))
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
@@ -182,30 +180,30 @@ class Explanation(NamedTuple):
     """The verdict under the assumption that some draws are public."""
 
     verdict: Recorded
+    public: frozenset[DrawSite]  # call sites of the draws that are assumed to be public
     suspects: frozenset[DrawSite]  # call sites of further draws that may be public
-    # Whether the verdict may be reported: a public threshold that was taken for a coin makes the
-    # cost wrong.
-    counts: bool
+    # False if a threshold that may be public was taken for a coin: then the cost may be wrong.
+    has_right_cost: bool
 
 
 def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
     """What the replay of a first run on the neighbour shows.
 
-    If it shows no fault, the first run is also replayed on other data, of which the extremes differ
-    (`other_data`).
+    If it shows no fault, the first run is also replayed on other data, whose extremes differ from
+    those of the data (`other_data`).
     """
     second_run = runs.run(first_run.tape, of_neighbour=True)
-    explanation = explained(first_run, second_run, stated)
-    if explanation.verdict.findings or not explanation.counts:
+    explanation = explained_by_neighbour(first_run, second_run, stated)
+    if explanation.verdict.findings or not explanation.has_right_cost:
         return explanation
     distant_data = other_data(runs.data, runs.neighbour)
     if distant_data is None:
         return explanation
     distant_run = runs._replace(data=distant_data, neighbour=distant_data).run(first_run.tape)
-    return explained_elsewhere(explanation, first_run, distant_run)
+    return with_other_data(explanation, first_run, distant_run)
 
 
-def explained(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
+def explained_by_neighbour(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
     """Findings and cost of a run and its replay on the neighbour.
 
     ``conflicts`` are events that released numbers whose noise would have to move in two ways.
@@ -223,16 +221,16 @@ def explained(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
         *_partings(pairs, first_run, second_run),
     ]
     verdict = judged(findings, spent, pairs, first_run, stated)
-    counts = not (spent.levels_reordered or is_threshold(pairs, first_tape))
+    has_right_cost = not (spent.levels_reordered or is_threshold(pairs, first_tape))
     suspects: frozenset[DrawSite] = frozenset()
-    if verdict.findings or verdict.unchecked or not counts:
+    if verdict.findings or verdict.unchecked or not has_right_cost:
         suspects = _suspects(
             pairs, first_tape, second_tape, conflicts if verdict.findings else None
         )
-    return Explanation(verdict, suspects, counts)
+    return Explanation(verdict, first_tape.public, suspects, has_right_cost)
 
 
-def explained_elsewhere(explanation: Explanation, first_run: Run, distant_run: Run) -> Explanation:
+def with_other_data(explanation: Explanation, first_run: Run, distant_run: Run) -> Explanation:
     """The explanation, with the findings of a run on other data of the same size."""
     pairs = pairs_of_events(first_run.tape, distant_run.tape)
     findings = list(on_other_data(first_run.tape, distant_run.tape, pairs))
@@ -277,27 +275,35 @@ def _suspects(
     return blamed or draws_without_law(pairs, first_tape) - first_tape.public
 
 
-def best(tried: list[Explanation]) -> Recorded:
-    """The verdict to report, of those under several assumptions about public draws.
+def best(tried: list[Explanation]) -> Explanation:
+    """The explanation whose verdict to report, of those under several assumptions.
 
     It is one without findings, if there is one, of known cost if possible.  Else it is the one with
     the fewest findings, among the first and those with no other kinds of findings than the first.
     """
-    counted = [explanation.verdict for explanation in tried if explanation.counts] or [
-        tried[-1].verdict
+    reportable = [explanation for explanation in tried if explanation.has_right_cost] or tried[-1:]
+    without_findings = [
+        explanation for explanation in reportable if not explanation.verdict.findings
     ]
-    without_findings = [verdict for verdict in counted if not verdict.findings]
     if without_findings:
         return min(
-            without_findings, key=lambda verdict: (verdict.cost is None, len(verdict.unchecked))
+            without_findings,
+            key=lambda explanation: (
+                explanation.verdict.cost is None,
+                len(explanation.verdict.unchecked),
+            ),
         )
     # Noise that was wrongly taken for public makes the results differ, or leaves values without
     # noise: a verdict with such findings is no better.
-    kinds = {finding.kind for finding in counted[0].findings} - {"result", "no noise"}
+    kinds = {finding.kind for finding in reportable[0].verdict.findings} - {"result", "no noise"}
     comparable = [
-        verdict for verdict in counted if {finding.kind for finding in verdict.findings} <= kinds
+        explanation
+        for explanation in reportable
+        if {finding.kind for finding in explanation.verdict.findings} <= kinds
     ]
-    return min([counted[0], *comparable], key=lambda verdict: len(verdict.findings))
+    return min(
+        [reportable[0], *comparable], key=lambda explanation: len(explanation.verdict.findings)
+    )
 
 
 def blamed_draws(

@@ -203,8 +203,13 @@ def _outcome_counts(redraws: CoinRedraws) -> list[list[int]] | None:
     affordable_redraws = REDRAWN_EVENTS // max(len(redraws.first_tape.events), 1)
     for redraw in range(max(min(MOST_REDRAWS, affordable_redraws), LEAST_REDRAWS)):
         runs = redraws.reseeded_runs(redraw)
-        for side in (0, 1):
-            tape, result = runs.run(of_neighbour=bool(side), redraw=redraws.coins().output)
+        first_run = runs.run(redraw=redraws.coins().output)
+        # The run on the neighbour gets the same coins and noisy numbers, whose noise is charged
+        # apart.  Where it then asks for other events, it gets the same coins alone.
+        second_run = runs.run(first_run.tape, of_neighbour=True)
+        if second_run.tape.parted is not None:
+            second_run = runs.run(of_neighbour=True, redraw=redraws.coins().output)
+        for side, (tape, result) in enumerate((first_run, second_run)):
             if tape.parted is not None:
                 return None
             matches = (

@@ -34,7 +34,7 @@ from accountant.numerics.search import greatest_float_that
 from accountant.plans.plan import Plan
 from accountant.randomness import Rng
 from audits.adapters.estimators import EstimatorAdapter
-from audits.adapters.reduced_noise import NOISE_FACTOR, describe_factor, largest_falsified_factor
+from audits.adapters.reduced_noise import NOISE_FACTOR, largest_falsified_factor
 from audits.algorithm_runs.fits import declared_plan
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
@@ -233,39 +233,33 @@ def audit_accuracy(
     confidence = CONFIDENCE.check("confidence", confidence)
     tries = IntegerRange(0, 60).check("search", search)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
-    task = decoding_task(
-        algorithm,
-        n,
-        p,
-        delta,
-        family=family,
-        private=private,
-        interaction=interaction,
-        separation=separation,
-    )
-    claimed = task.claimed_epsilon(epsilon)
+    if family is None:
+        task = regression_task(algorithm, n, p, delta, private, interaction, separation)
+    elif p is None and private is None:
+        task = family_task(algorithm, n, delta, family)
+    else:
+        raise ParameterError("p, private", (p, private), "left out where a family is given")
+
+    claimed = task.claimed_epsilon(epsilon, delta)
     s_max = task.bound(claimed)
+    alpha = 1 - confidence
     audit_stream, search_stream = source.spawn(2)
     right, p_value = task.decode_runs(runs, noise, s_max, audit_stream)
-    limits = f"at most {s_max:.4g}, so as many with probability at most {p_value:.2g}"
+
+    def is_falsified_at(factor: float) -> bool:
+        _, p_value_at_factor = task.decode_runs(runs, factor, s_max, search_stream.spawn(1)[0])
+        return p_value_at_factor <= alpha
+
+    noise_factor, search_result = largest_falsified_factor(is_falsified_at, tries)
     witness = (
         f"{task.adapter.name} (noise times {noise:g}) on {task.description}: decoded {right} of "
         f"{runs}; a ({claimed:.6g}, {delta:g})-private algorithm ({task.model}) decodes each with "
-        f"probability {limits}"
+        f"probability at most {s_max:.4g}, so as many with probability at most {p_value:.2g}"
+        f"{search_result}"
     )
-    noise_factor = None
-    if tries:
-        noise_factor = largest_falsified_factor(
-            lambda factor: (
-                task.decode_runs(runs, factor, s_max, search_stream.spawn(1)[0])[1]
-                <= 1 - confidence
-            ),
-            tries,
-        )
-        witness += f"; {describe_factor(noise_factor)}"
     return Decoded(
-        outcome=Outcome.FALSIFIED if p_value <= 1 - confidence else Outcome.SURVIVED,
-        epsilon_lower=task.epsilon_lower(right, runs, 1 - confidence),
+        outcome=Outcome.FALSIFIED if p_value <= alpha else Outcome.SURVIVED,
+        epsilon_lower=task.epsilon_lower(right, runs, alpha),
         epsilon=claimed,
         delta=delta,
         runs=runs,
@@ -294,7 +288,6 @@ class DecodingTask:
     plan: Callable[[], Plan | None]  # the subject's plan, whose cost is the claim; None without one
     # From epsilon to the largest probability of a right decode under (epsilon, delta)-DP.
     bound: Callable[[float], float]
-    delta: float
     description: str  # the family in words
     model: str  # the privacy model in words
 
@@ -331,7 +324,7 @@ class DecodingTask:
             lambda epsilon: self.bound(epsilon) < observed_lower, 0.0, LOCAL_EPSILON.high, steps=60
         )
 
-    def claimed_epsilon(self, epsilon: float | None) -> float:
+    def claimed_epsilon(self, epsilon: float | None, delta: float) -> float:
         """The claimed epsilon: as given, or the plan's cost."""
         if epsilon is None:
             plan = self.plan()
@@ -340,27 +333,8 @@ class DecodingTask:
                 raise ParameterError("epsilon", None, f"given: {name} has no plan to state it")
             from accountant.accountants.tight import Tight
 
-            epsilon = Tight().epsilon(plan, self.delta)
+            epsilon = Tight().epsilon(plan, delta)
         return LOCAL_EPSILON.check("epsilon", epsilon)
-
-
-def decoding_task(
-    algorithm: Any,
-    n: int,
-    p: int | None,
-    delta: float,
-    *,
-    family: DecodableFamily | None,
-    private: Literal["records", "labels"] | None,
-    interaction: Interaction,
-    separation: float,
-) -> DecodingTask:
-    """The task of a family, or of a sparse regression with ``p`` features if none is given."""
-    if family is None:
-        return regression_task(algorithm, n, p, delta, private, interaction, separation)
-    if p is not None or private is not None:
-        raise ParameterError("p, private", (p, private), "left out where a family is given")
-    return family_task(algorithm, n, delta, family)
 
 
 def regression_task(
@@ -404,7 +378,7 @@ def regression_task(
 
     description = f"the {family.points} points +-{family.d:g} e_j, n = {n}, p = {family.p}"
     model = LABEL_MODEL_TEXT if labels else INTERACTION_TEXT[interaction]
-    return DecodingTask(subject, family.points, decode, plan, bound, delta, description, model)
+    return DecodingTask(subject, family.points, decode, plan, bound, description, model)
 
 
 def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -> DecodingTask:
@@ -433,6 +407,5 @@ def family_task(algorithm: Any, n: int, delta: float, family: DecodableFamily) -
         return declared_plan(algorithm, family.sample(0, n, np.random.default_rng(0)), None)
 
     model = "central" if family.central else INTERACTION_TEXT["none"]
-    return DecodingTask(
-        subject, family.points, decode, plan, bound, delta, f"{family!r}, n = {n}", model
-    )
+    description = f"{family!r}, n = {n}"
+    return DecodingTask(subject, family.points, decode, plan, bound, description, model)

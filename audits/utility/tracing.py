@@ -18,19 +18,20 @@ from typing import Any, final
 
 import numpy as np
 
-from accountant.domains import DELTA, EPSILON, IntegerRange
+from accountant.domains import DELTA, EPSILON, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.numerics import Array
-from accountant.plans.adjacency import Adjacency
+from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency
 from accountant.randomness import Rng
 from audits.adapters.estimators import DataOf, EstimatorAdapter
-from audits.adapters.reduced_noise import NOISE_FACTOR, describe_factor, largest_falsified_factor
+from audits.adapters.reduced_noise import NOISE_FACTOR, largest_falsified_factor
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
 from audits.minimax.families.bernoulli_products import BernoulliProducts
 from audits.minimax.families.fingerprints import append_ridge, checked_features, tracing_scores
 from audits.statistics.single_run import epsilon_lower_one_run
 
+FALSE_POSITIVE_RATE = Interval(0.0, 1.0, "[)")
 FALSE_POSITIVE_RATES = (0.01, 0.05, 0.1, 0.25, 0.5)  # at which true-positive rates are shown
 
 
@@ -112,9 +113,15 @@ class Traced:
         -------
         float
             True-positive rate, the share of members above the threshold, in [0, 1].
+
+        Raises
+        ------
+        ParameterError
+            If the rate is out of its range.
         """
-        ordered = np.sort(self.others)[::-1]
-        return float(np.mean(self.members > ordered[int(rate * ordered.size)]))
+        falling = np.sort(self.others)[::-1]
+        threshold = falling[int(FALSE_POSITIVE_RATE.check("rate", rate) * falling.size)]
+        return float(np.mean(self.members > threshold))
 
     @property
     def curve(self) -> tuple[tuple[float, float], ...]:
@@ -201,6 +208,8 @@ def audit_tracing(
     confidence = CONFIDENCE.check("confidence", confidence)
     delta, noise = DELTA.check("delta", delta), NOISE_FACTOR.check("noise", noise)
     claimed = setting.claimed_epsilon(epsilon, delta)
+    if tries and claimed is None:
+        raise ParameterError("search", search, "0: there is no claim to falsify")
     audit_stream, search_stream = source.spawn(2)
 
     def trace(factor: float, rng: np.random.Generator) -> tuple[Array, Array, int, float]:
@@ -209,17 +218,15 @@ def audit_tracing(
         lower = epsilon_lower_one_run(right, members.size, delta, 1 - confidence)
         return members, others, right, lower
 
+    def contradicts_claim(lower: float) -> bool:
+        return claimed is not None and lower > claimed
+
     members, others, right, lower = trace(noise, audit_stream)
-    noise_factor = None
-    if tries:
-        if claimed is None:
-            raise ParameterError("search", search, "0: there is no claim to falsify")
-        noise_factor = largest_falsified_factor(
-            lambda factor: trace(factor, search_stream.spawn(1)[0])[3] > claimed, tries
-        )
-    falsified = claimed is not None and lower > claimed
+    noise_factor, search_result = largest_falsified_factor(
+        lambda factor: contradicts_claim(trace(factor, search_stream.spawn(1)[0])[3]), tries
+    )
     traced = Traced(
-        outcome=Outcome.FALSIFIED if falsified else Outcome.SURVIVED,
+        outcome=Outcome.FALSIFIED if contradicts_claim(lower) else Outcome.SURVIVED,
         epsilon_lower=lower,
         delta=delta,
         claimed=claimed,
@@ -235,9 +242,7 @@ def audit_tracing(
         noise=noise,
         noise_factor=noise_factor,
     )
-    witness = setting.witness(traced)
-    if tries:
-        witness += f"; {describe_factor(noise_factor)}"
+    witness = setting.witness(traced) + search_result
     return replace(traced, witness=witness, seconds=time.perf_counter() - start)
 
 
@@ -258,7 +263,9 @@ class _TracingSetup:
         """
         member_scores, other_scores = [], []
         for stream in rng.spawn(self.runs):
-            # The subject gets a generator of its own, from which it cannot learn the coins.
+            # The subject draws from a generator of its own, so its noise does not depend on the
+            # coins.  (That generator's seed sequence would tell the coins to code that asks for it,
+            # and such code could only make its own claim fall.)
             subject_rng, data_rng = stream.spawn(2)
             x, y, inside, outside, means = self.data(data_rng)
             estimate = self.subject.estimate(x, y, subject_rng, noise)
@@ -292,7 +299,8 @@ class _TracingSetup:
         if plan is None:
             return None
         relations = plan.relation, getattr(self.subject.algorithm, "relation", "")
-        if Adjacency.ADD_REMOVE in relations or self.subject.labels_only:
+        for_other_changes = {*PRESENCE_RELATIONS, Adjacency.LABEL_REPLACE}
+        if for_other_changes & {*relations} or self.subject.labels_only:
             raise ParameterError("epsilon", None, "given: the plan's is not for replaced records")
         from accountant.accountants.tight import Tight
 

@@ -44,13 +44,13 @@ class KeyCounts:
     """
 
     def __init__(self, keys: ArrayLike, counts: ArrayLike) -> None:
-        names, number = checked_keys(keys), as_int64(counts, "whole numbers from 0")
-        if number.shape != names.shape or (number < 0).any():
+        key_array, holders = checked_keys(keys), as_int64(counts, "whole numbers from 0")
+        if holders.shape != key_array.shape or (holders < 0).any():
             raise PrivateValueError("counts", "a whole number from 0 for each key")
-        self.keys, order = np.unique(names, return_index=True)
-        if self.keys.size < names.size:
+        self.keys, order = np.unique(key_array, return_index=True)
+        if self.keys.size < key_array.size:
             raise PrivateValueError("keys", "distinct")
-        self.counts: IndexArray = number[order]
+        self.counts: IndexArray = holders[order]
 
     @classmethod
     def of_people(cls, people: ArrayLike, keys: ArrayLike, most: int) -> KeyCounts:
@@ -71,22 +71,22 @@ class KeyCounts:
             If one person is added or removed, at most ``most`` counts change, each by 1.
         """
         person_codes = np.unique(np.asarray(people), return_inverse=True)[1]
-        names = checked_keys(keys)
+        key_of_row = checked_keys(keys)
         limit = IntegerRange(1).check("most", most)
-        if person_codes.shape != names.shape:
+        if person_codes.shape != key_of_row.shape:
             raise PrivateValueError("keys", "as many as people")
-        distinct, key = np.unique(names, return_inverse=True)
+        distinct, key_codes = np.unique(key_of_row, return_inverse=True)
         # Each pair of a person and a key is one number, person times the number of keys plus key.
         # The distinct pairs are put in order of the person, then of their first row.
         pairs, first_rows = np.unique(
-            person_codes.astype(np.int64) * distinct.size + key, return_index=True
+            person_codes.astype(np.int64) * distinct.size + key_codes, return_index=True
         )
-        person, name = np.divmod(
+        person, key = np.divmod(
             pairs[np.lexsort((first_rows, pairs // max(distinct.size, 1)))], distinct.size
         )
         starts = np.flatnonzero(np.append(True, person[1:] != person[:-1]))
         rank = np.arange(person.size) - np.repeat(starts, np.diff(np.append(starts, person.size)))
-        return cls(distinct, np.bincount(name[rank < limit], minlength=distinct.size))
+        return cls(distinct, np.bincount(key[rank < limit], minlength=distinct.size))
 
     def __repr__(self) -> str:
         return f"KeyCounts({self.keys.size} keys)"
@@ -102,15 +102,17 @@ class KeyCounts:
 
 
 def checked_keys(keys: ArrayLike) -> NDArray[Any]:
-    """Return keys as an array of whole numbers from 0 or of strings."""
-    names = np.asarray(keys)
-    if names.dtype == object and all(isinstance(key, str) for key in names.ravel()):
-        names = names.astype(str)
-    strings = names.dtype.kind == "U" and bool((names != "").all())
-    integers = names.dtype.kind in "iu" and not (names < 0).any()
-    if names.ndim != 1 or not (strings or integers or names.size == 0):
-        raise PrivateValueError("keys", "a list of whole numbers from 0, or of strings, not empty")
-    return names if strings else names.astype(np.int64)
+    """Return keys as an array of 64-bit whole numbers from 0, or of strings."""
+    key_array = np.asarray(keys)
+    if key_array.dtype == object and all(isinstance(key, str) for key in key_array.ravel()):
+        key_array = key_array.astype(str)
+    are_strings = key_array.dtype.kind == "U" and bool((key_array != "").all())
+    # An unsigned number from 2^63 on becomes negative here, and -1 stands for a key not kept.
+    are_integers = key_array.dtype.kind in "iu" and not (key_array.astype(np.int64) < 0).any()
+    if key_array.ndim != 1 or not (are_strings or are_integers or key_array.size == 0):
+        allowed = "a list of whole numbers from 0, below 2^63, or of strings, not empty"
+        raise PrivateValueError("keys", allowed)
+    return key_array if are_strings else key_array.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +128,14 @@ class KeyCountValues:
     def check(self, value: Any) -> NDArray[np.object_]:
         """Return one `KeyCounts`, or many, as an array of objects; refuse anything else."""
         objects = np.asarray(value)
-        if objects.dtype != object or not all(isinstance(v, KeyCounts) for v in objects.ravel()):
+        if objects.dtype != object or not all(
+            isinstance(entry, KeyCounts) for entry in objects.ravel()
+        ):
             raise PrivateValueError("value", "KeyCounts: keys, and how many people hold each")
         return objects
 
     def example(self, rng: np.random.Generator) -> KeyCounts:
-        """Return two or three keys; each has 0 to 8 people, or 7 times as many."""
+        """Return two or three keys; each is held by 0 to 8 people, or by 7 times as many."""
         size = int(rng.integers(2, 4))
         return KeyCounts(np.arange(size), rng.integers(0, 9, size) * rng.choice([1, 7], size))
 

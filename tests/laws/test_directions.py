@@ -184,6 +184,17 @@ def test_a_cap_on_a_sampled_divergence_is_that_of_the_worse_direction(order):
         assert found == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.parametrize("order", [1.5, 2.0, 12.0])
+def test_a_sampled_divergence_is_above_that_of_a_part_whose_laws_hardly_meet(order):
+    """The part's own divergence leaves out what only one law has, and is below 0."""
+    p, q = np.array([0.0, 0.1, 0.4, 0.5]), np.array([0.8, 0.15, 0.05, 0.0])
+    sampled = PoissonSampled(PairLoss(p, q), 0.1)
+    mixed, both = 0.1 * p + 0.9 * q, q > 0
+    logs = order * np.log(mixed[both]) + (1 - order) * np.log(q[both])
+    assert float(sampled.renyi(order)) >= logsumexp(logs) / (order - 1) - 1e-15
+    assert RDP().delta(10 * sampled, 0.3) >= Tight().delta(10 * sampled, 0.3) - 1e-6
+
+
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda one: one.name)
 def test_no_accountant_claims_a_smaller_delta_than_there_is(accountant):
     for plan in (GaussianLoss(1.0), 2 * GaussianLoss(0.3), 3 * PAIRS["two outcomes"]):

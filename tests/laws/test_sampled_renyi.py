@@ -7,6 +7,7 @@ is a sum over the outcomes.
 import itertools
 from dataclasses import dataclass
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -101,3 +102,21 @@ def test_outcomes_that_one_side_never_has_are_not_left_out(rate):
     assert np.all(both.renyi(orders) >= PoissonSampled(clear, rate).reversed.renyi(orders))
     assert not sampled_renyi.is_known_by_its_curve(ZCDPLoss(1e-6) + clear)
     assert sampled_renyi.is_known_by_its_curve(ZCDPLoss(1e-6) + GaussianLoss(0.1))
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "order"), [(1e-140, 0.5, 2), (1e-140, 0.1, 3), (1.0, 0.1, 3)]
+)
+def test_a_tiny_divergence_is_rounded_up_for_its_large_logarithm(mu, rate, order):
+    bound = sampled_renyi.sampled_divergence(
+        GaussianLoss(mu), rate, np.array([float(order)]), added=False
+    )
+    with mpmath.workdps(40):
+        q, half_square = mpmath.mpf(rate), mpmath.mpf(mu) ** 2 / 2
+        excess = sum(
+            mpmath.binomial(order, k) * (1 - q) ** (order - k) * q**k
+            * mpmath.expm1(k * (k - 1) * half_square)
+            for k in range(2, order + 1)
+        )  # fmt: skip
+        truth = mpmath.log1p(excess) / (order - 1)
+        assert truth <= bound[0] <= truth * (1 + 1e-11)

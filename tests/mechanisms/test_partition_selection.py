@@ -121,6 +121,14 @@ def test_a_person_counts_with_the_first_distinct_keys():
     assert KeyCounts.of_people([], [], 3).keys.size == 0
 
 
+def test_a_key_beyond_64_bits_with_a_sign_is_refused():
+    """2^64 - 1 would become -1, which stands for a key that is not kept."""
+    for key in (2**63, 2**64 - 1):
+        with pytest.raises(ParameterError, match="below 2\\^63"):
+            KeyCounts(np.array([key], dtype=np.uint64), [3])
+    assert KeyCounts([2**63 - 1], [3]).keys.tolist() == [2**63 - 1]
+
+
 def test_one_person_moves_as_many_counts_as_are_declared():
     rng = np.random.default_rng(0)
     for _ in range(50):

@@ -69,6 +69,15 @@ def one_direction_caps_a_sample(patch):
     )  # fmt: skip
 
 
+def a_part_caps_a_sample_that_has_more(patch):
+    """Bounds a sampled divergence by that of the outcomes that both laws of its part have."""
+    edit(
+        patch, PoissonSampled, "renyi",
+        "np.maximum(np.maximum(loss.renyi(a), loss.reversed.renyi(a)), 0.0)",
+        "np.maximum(loss.renyi(a), loss.reversed.renyi(a))",
+    )  # fmt: skip
+
+
 def weighs_a_sample_with_the_other_side(patch):
     """Gives the losses of a sampled pair the masses of the other distribution."""
     edit(

@@ -41,7 +41,8 @@ from accountant.numerics.search import falling_root
 
 # Each epsilon of the profile is an integral, so that discretisations ask for fewer than usual.
 NUMERICS = LossNumerics(discretisation_points=512, grid_points=2**12)
-# Values of mu whose profile is integrated.  Of others only the bounds in closed form are known.
+# The values of mu, from the first to the second, whose profile is integrated.  Of others only the
+# bounds in closed form are known.
 INTEGRATED_MU = (1e-3, 6.0)
 # ln delta (delta 8e-40): where a bound without an integral is below it, nothing is integrated.
 NEGLIGIBLE = -90.0
@@ -55,9 +56,9 @@ MARGIN = 0.1
 class AllocatedGaussian(Loss):
     """The mean of ``steps`` products, N(mu, 1) in one factor, against N(0, 1) in all.
 
-    ``added`` takes the pair in reverse, Q against P, as seen from the data without the record; it
-    is changed by `reversed`.  ``below`` has the profile rounded down by its proved error, for the
-    lower end of a certificate, in place of up, for the upper end; it is set by `attained_pair`.
+    With ``added`` it is the pair in reverse, Q against P, as seen from the data without the record;
+    `reversed` changes it.  The profile is rounded up by its proved error, for the upper end of a
+    certificate, and with ``below`` down, for the lower end; `attained_pair` sets it.
     """
 
     mu: float
@@ -98,20 +99,20 @@ class AllocatedGaussian(Loss):
             closed = np.fmin(closed, markov)
         elif in_sum and is_within:
             closed = np.fmin(closed, chernoff_absent(self.mu, self.steps, flat))
-        down, up = np.full(flat.shape, -np.inf), closed  # Nothing is known from below so far.
+        lower, upper = np.full(flat.shape, -np.inf), closed  # Nothing is known from below so far.
         refined = (closed > negligible) & is_within
         if refined.any():
-            low, high = log_profile_bounds(
+            lower[refined], integrated = log_profile_bounds(
                 self.mu, self.steps, flat[refined], added=self.added, in_sum=in_sum
             )
-            down[refined], up[refined] = low, np.fmin(closed[refined], high)
-        return down, up
+            upper[refined] = np.fmin(closed[refined], integrated)
+        return lower, upper
 
     def is_surely_within(self, epsilon: float, delta: float) -> bool:
-        """Return whether Chernoff's inequality shows delta at ``epsilon`` to be at most this.
+        """Return whether Chernoff's inequality proves delta at ``epsilon`` to be at most ``delta``.
 
-        It is for the record that is added alone, mostly the direction that costs less, so that a
-        certificate need not integrate it.
+        It has an answer where the record is added.  That direction mostly costs less; where this
+        proves it, a certificate need not integrate its profile.
         """
         if not (self.added and INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]):
             return False
@@ -119,7 +120,7 @@ class AllocatedGaussian(Loss):
         return float(bound[0]) <= math.log(delta)
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
-        """Return the upper one of `profile_bounds`, or the lower where ``below`` is set."""
+        """Return the upper bound of `profile_bounds`, or with ``below`` the lower one."""
         lower, upper = self.profile_bounds(np.ravel(epsilon))
         return np.clip(lower if self.below else upper, 0.0, 1.0).reshape(np.shape(epsilon))
 
@@ -128,9 +129,9 @@ class AllocatedGaussian(Loss):
         # delta(-e) = 1 - e^-e + e^-e delta_reversed(e)
         bounds, is_positive = np.empty((2, epsilon.size)), epsilon >= 0
         bounds[:, is_positive] = np.exp(self.log_bounds(epsilon[is_positive], in_sum=True))
-        size = -epsilon[~is_positive]
-        reversed_bounds = np.exp(self.reversed.log_bounds(size, in_sum=True))
-        bounds[:, ~is_positive] = -np.expm1(-size) + np.exp(-size) * reversed_bounds
+        e = -epsilon[~is_positive]
+        reversed_bounds = np.exp(self.reversed.log_bounds(e, in_sum=True))
+        bounds[:, ~is_positive] = -np.expm1(-e) + np.exp(-e) * reversed_bounds
         return bounds[0] * (1 - ACCURACY), bounds[1] * (1 + ACCURACY)
 
     @property
@@ -145,12 +146,12 @@ class AllocatedGaussian(Loss):
 
     @property
     def rho(self) -> float:
-        """That of the Gaussian: no divergence of a mean is above the largest."""
+        """mu^2 / 2, that of the Gaussian: no divergence of a mean is above the largest."""
         return round_up_square(self.mu, 2)
 
     @property
     def gdp_mu(self) -> float:
-        """That of the Gaussian: no test does better on a mean of pairs than on each of them."""
+        """The mu of the Gaussian: no test does better on a mean of pairs than on each of them."""
         return self.mu
 
     @property

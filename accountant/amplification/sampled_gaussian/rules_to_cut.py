@@ -2,7 +2,8 @@
 
 The moment is int_{x <= c} n(x) r(x)^s dx, where n is the standard normal density and r(x) = 1 -
 rate + rate e^{mu x - mu^2/2} the likelihood ratio.  A contour asks for it at complex s, where r^s
-oscillates on the real line.  The integral is the same along the curve
+oscillates on the real line; the *power* is the real part of s.  The integral is the same along the
+curve
 
     x(t) = c - w ln(1 + e^-t) + i h / (1 + e^t),    -oo < t < oo,
 
@@ -10,7 +11,7 @@ which begins on the line Im x = h, far to the left, and ends at the cut on the r
 width and h its height.  Above the real line |r^s| falls with the frequency Im s.  With h = 0 the
 curve is the real line, which serves for real s.  The trapezoid rule in t has equal steps and errs
 as e^{-2 pi d / step}, where d is the half-width (`STRIP`) of a strip of complex t on which Re x <=
-c.
+c.  The *edges* are the two sides of this strip, Im t = d and Im t = -d.
 
 A rule is a `Line`: points x, losses ln r(x), logarithms of weights times n(x), and what bounds the
 error.  Its *nats* are 2 pi d / step: the relative error is about e^-nats.  The cumulants of
@@ -38,7 +39,7 @@ from accountant.numerics.logspace import log_mixture_at, logsumexp
 
 # d, half-width in Im t: a little less than pi / 4, up to which Re x <= c (where h = w).
 STRIP = 0.97 * math.pi / 4
-STRIP_NATS = 45.0  # the rule errs by about e^-45 = 3e-20 of integrals on the edges of its strip
+STRIP_NATS = 45.0  # the rule errs by about e^-45 = 3e-20 of the integrals on its edges
 LAST_PARAMETER = 36.0  # the largest t of a rule: x is then within w e^-36 of the cut
 # The largest |Im x| on a strip, where |n| is up to e^{2.5^2 / 2} = 23 n(Re x): a larger one allows
 # wider curves, with fewer points, and adds to the bounds on errors.  `cut_line` keeps it below, and
@@ -89,9 +90,9 @@ def cut_curve(mu: float, rate: float, cut: float, height: float, power: float) -
 def _rule_to(mu: float, rate: float, cut: float, shape: CurveShape, power: float) -> Line:
     """Return the rule on the curve of a shape, for powers about this one.
 
-    The error of its sum has two parts: `Line.missed` times the integral of |n r^s dx/dt| on the
-    edges Im t = +-d of the strip, which is summed over the same t, and what lies beyond the last
-    point.  What lies before the first point, `TAIL_DEVIATIONS` below 0, is far less than round-off.
+    The error of its sum has two parts.  One is `Line.missed` times the integral of |n r^s dx/dt| on
+    the edges, which is summed over the same t.  The other is what lies beyond the last point.  What
+    lies before the first point, `TAIL_DEVIATIONS` below 0, is far less than round-off.
     """
     width, height, strip = shape
     t, step, log_beyond = places_to_cut(mu, rate, cut, width, strip, power)
@@ -111,9 +112,9 @@ def _rule_to(mu: float, rate: float, cut: float, shape: CurveShape, power: float
     edge_mass += np.log(copies_of_edge * step * np.abs(edge_speed))
     # The rule misses at most 1 / (e^nats - 1) of the edges; twice e^-nats is more.
     missed = 2 * math.exp(-STRIP_NATS)
-    # Users multiply all that is on the edge by ``missed``.  What lies beyond the last point is put
-    # there as one more term, so its mass is divided by ``missed``.  Its loss is ln r(c), the
-    # largest.
+    # Users of the line multiply the sum on the edges by ``missed``.  What lies beyond the last
+    # point is one more term of that sum, so its mass is divided by ``missed`` here.  Its loss is
+    # ln r(c), the largest one.
     return rule_on(mu, rate, x, step * speed, missed)._replace(
         edge=np.append(edge, log_ratio(mu, rate, cut)),
         edge_mass=np.append(edge_mass, log_beyond - math.log(missed)),
@@ -130,19 +131,21 @@ def places_to_cut(
     power: float,
     nats: float = STRIP_NATS,
 ) -> tuple[Any, float, float]:
-    """Return the parameters t, their distance, and ``ln B``, where B r(c)^p lies beyond the last t.
+    """Return the parameters t of the points, the step between them, and ``ln B``.
 
-    B r(c)^p bounds the integral of |n r^s| beyond the last t at real part p.  The last t is the
-    first one where that is at most e^-nats at the ``power``, or else `LAST_PARAMETER`.
+    Beyond the last t, the integral of |n r^s| is at most B r(c)^p for each power p, on the curve
+    and on the edges.  The last t is the first one where this bound is at most e^-nats at the
+    ``power``, or else `LAST_PARAMETER`.
     """
     step = 2 * math.pi * strip / nats
     leftmost = -(cut + TAIL_DEVIATIONS) / width
     t: Any = leftmost + step * np.arange(math.ceil((LAST_PARAMETER - leftmost) / step) + 1)
-    # From t on, |dx| <= 2 w dt / (1 + e^t) on the curve and on both edges.  So the path that is
-    # left has at most the length 2 w l with l = ln(1 + e^-t).  On it Re x >= c - w (l + min(l,
-    # 0.35)), for on an edge Re ln(1 + e^-(t + id)) <= l, and i h / (1 + e^(t + id)), which has no
-    # real part on the curve, has one of h sin(d) / (2 (cosh(t) + cos(d))) there: at most h l, and h
-    # sin(d) / 2, which is below 0.35 h.
+    # From t on, |dx| <= 2 w dt / (1 + e^t) on the curve and on both edges.  So what follows of the
+    # path has at most the length 2 w l, with l = ln(1 + e^-t) the ``softplus``.  On it Re x >=
+    # c - w (l + min(l, 0.35)): on an edge Re ln(1 + e^-(t + id)) <= l.  The other term of x(t),
+    # i h / (1 + e^(t + id)), has no real part on the curve.  On an edge it has at most
+    # h sin(d) / (2 (cosh(t) + cos(d))), which is at most h l, and at most h sin(d) / 2 < 0.35 h;
+    # and h <= w.
     softplus = np.logaddexp(0.0, -t)
     least_x = np.maximum(cut - width * (softplus + np.minimum(softplus, 0.35)), 0.0)
     log_beyond = np.log(2 * width * softplus) - least_x * least_x / 2 + STRIP_DEPTH**2 / 2

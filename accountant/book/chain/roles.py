@@ -125,7 +125,8 @@ class Roles(TableDisplay):
             The roles.
         """
         lists = {argument: facts[argument] for argument in LISTS.values()}
-        # a path in an entry would be read as a file of the reader's
+        # `PublicKey.of` takes a text without a space for a path: one in an entry would be read as a
+        # file of the reader's.
         if not all(" " in line for lines in lists.values() for line in lines):
             raise ParameterError("roles", lists, "lines of public keys")
         return cls(**lists, raise_needs=facts["raise_needs"])

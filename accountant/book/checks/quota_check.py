@@ -4,9 +4,10 @@ A spend finds an author's quota and charges under the author's key (`accountant.
 verification uses no key: it keeps a dictionary of all quotas, and adds up the charges of every
 author from the first entry of the log on.
 
-Quotas that an earlier version listed in each entry of terms get an entry each when today's code
-changes them over.  So do those of authors whose charges count in another window, after the log's
-clock was corrected.  No charge may come before the last of these entries: it could miss a quota.
+Earlier versions listed all quotas in each entry of terms.  Today's code changes such a data set
+over: it writes one entry for each quota of the list, under the key of its author.  A correction of
+the log's clock moves charges to other windows; then the quotas of the authors who made them are
+stated anew, too.  No charge may come before the last of these entries: it could miss a quota.
 """
 
 from __future__ import annotations
@@ -24,31 +25,32 @@ from accountant.ledger.totals import CompositionNotion
 
 
 class QuotaCheck:
-    """Reads along what the entries of one data set state of quotas and of the authors' charges."""
+    """Checks in turn what entries of one data set state of quotas and of the authors' charges."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
         self._authors = account.uncharged_authors()
-        self._quotas: dict[str, float] = {}  # by author, of those under keys
-        self._to_state: dict[str, float] = {}  # the quotas that the next entries must state
+        self._quotas: dict[str, float] = {}  # by author, of entries under authors' keys
+        self._unstated: dict[str, float] = {}  # the quotas that the next entries must state
 
     def check_change(
         self, entry: LogEntry, notion: CompositionNotion[Any], old_terms: Terms, terms: Terms
     ) -> None:
         """Check an entry that sets, or states anew, the quota of one author."""
         facts, whose = entry.facts, entry.facts["whose"]
-        is_first = not old_terms.has_quotas
-        if is_first and self._account.users is not None:
+        is_first_quota = not old_terms.has_quotas
+        if is_first_quota and self._account.users is not None:
             self._charge_earlier(entry)
         if "quota" not in facts:
             listed = {**old_terms.listed_quotas, whose: facts["quotas"][whose]}
             if listed != terms.listed_quotas or terms.limited_authors:
                 self._refuse("changes other terms than it says", entry)
-            self._check_used(entry, notion, self._authors.encoded(notion) if is_first else {})
+            charged = self._authors.encoded(notion) if is_first_quota else {}
+            self._check_used(entry, notion, charged)
             return
         if old_terms.listed_quotas:
-            self._to_state = dict(old_terms.listed_quotas)
-        if self._to_state and self._to_state.pop(whose, None) != facts["quota"]:
+            self._unstated = dict(old_terms.listed_quotas)
+        if self._unstated and self._unstated.pop(whose, None) != facts["quota"]:
             self._refuse("comes before other quotas have an entry under a key", entry)
         self._quotas[whose] = facts["quota"]
         if terms.listed_quotas or terms.limited_authors != len(self._quotas):
@@ -63,11 +65,11 @@ class QuotaCheck:
         """Check an entry that counts windows anew: what authors charged moves with the windows."""
         self.refuse_unstated(entry)
         changed = self._authors.correct(self._account.notion, entry.window_time)
-        self._to_state = {
+        self._unstated = {
             author: self._quotas[author] for author in changed if author in self._quotas
         }
-        used = self._authors.encoded(notion) if terms.listed_quotas else {}
-        self._check_used(entry, notion, used)
+        charged = self._authors.encoded(notion) if terms.listed_quotas else {}
+        self._check_used(entry, notion, charged)
 
     def check_charge(self, entry: LogEntry) -> None:
         """Check what a charge says of its author's charges so far, and that they fit the quota."""
@@ -77,7 +79,8 @@ class QuotaCheck:
         is_limited = bool(terms.listed_quotas) or author in self._quotas
         if is_limited and account.users is not None:
             before, after = self._authors.largest_of_payers(author, account.charge_of(entry))
-        # With users these sums take long, so they are made where quotas need them.
+        # With users these sums take long, so they are only made while the data set has quotas.  The
+        # first quota makes up for the charges before it (`_charge_earlier`).
         if account.users is None or terms.has_quotas:
             account.charge_author(self._authors, entry)
         if is_limited != (facts.get("own") is not None):
@@ -99,11 +102,11 @@ class QuotaCheck:
 
     def refuse_unstated(self, entry: LogEntry) -> None:
         """Raise `LedgerCorrupt` where an entry comes before all quotas are found under keys."""
-        if self._to_state:
+        if self._unstated:
             self._refuse("comes before other quotas have an entry under a key", entry)
 
     def _charge_earlier(self, entry: LogEntry) -> None:
-        """Add up what authors charged before an entry."""
+        """Add up all that authors charged before the first entry that sets a quota."""
         account = self._account
         for earlier in account.log.entries_after(START):
             if earlier.seq >= entry.seq:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 DROP = "drop"  # the choice that a row whose value is missing does not count
-# Regular expressions of the names that frame libraries give to types of columns, in lower case and
-# without the digits at the end ("int64" is an "int").
-# A column of Python objects may hold flags or texts: each cell is looked at when it is read.
+# Regular expressions of the first words of types of columns (`accountant.ledger.frames.type_word`),
+# in lower case and without the digits at the end: "int64" is an "int".  A column of Python objects
+# may hold flags or texts, so "object" is in both; each cell is looked at when it is read.
 NUMBERS, FLAGS = r"u?int|float|double|halffloat|decimal", r"bool|boolean|object"
 TEXTS = r"object|str|string|large_string|string_view|category|categorical|enum|dictionary"
 
@@ -36,9 +36,9 @@ class ColumnKind(ABC):
 
     @property
     def filled(self) -> Any:
-        """What a missing value counts as in sums, as a number where columns have bounds; or "drop".
+        """What a missing value counts as in sums, or "drop".
 
-        For dates it is a number of days.
+        In a column with bounds it is a number: for a date the number of its day.
         """
         return self.missing
 

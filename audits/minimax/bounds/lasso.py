@@ -19,6 +19,7 @@ import numpy as np
 
 from accountant.domains import DELTA, IntegerRange
 from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 from audits.minimax.bounds.bound import LowerBound, round_down
 from audits.minimax.information.group_decoding import most_right_at_distance
 from audits.minimax.information.theorem_domains import DIMENSION, LOCAL_EPSILON, TheoremDomain
@@ -150,13 +151,13 @@ def _private_loss(w: Array, weight: float, prior: float, epsilon: float, delta: 
     # E' A = 0, E' A+ = E' A- = E'|A| / 2 <= sqrt(q) / 2, and by DP
     # E A = E A+ - E A- <= e^eps E' A+ - e^-eps E' A- + 2 delta (1 + e^-eps).
     b = 2 * prior / (w + 2 * prior)
-    # With q = 0 the condition of DP still allows an r up to f.
-    f = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / b, 1.0)
-    # So q >= (b (r - f) / sinh eps)^2.  With c = (weight / w) (b / sinh eps)^2 the minimum over
-    # r >= f of (1 - r)^2 + c (r - f)^2 is (1 - f)^2 c / (1 + c), computed from 1 / c, which is 0
-    # where a small epsilon underflows.
+    # Delta alone, with q = 0, allows an r up to this one.
+    free_r = np.minimum(2 * delta * (1 + math.exp(-epsilon)) / b, 1.0)
+    # So q >= (b (r - free_r) / sinh eps)^2.  With c = (weight / w) (b / sinh eps)^2 the minimum
+    # over r >= free_r of (1 - r)^2 + c (r - free_r)^2 is (1 - free_r)^2 c / (1 + c), computed from
+    # 1 / c, which is 0 where a small epsilon underflows.
     inverse_c = w / weight * (math.sinh(epsilon) / b) ** 2
-    loss: Array = (1 - f) ** 2 / (1 + inverse_c)
+    loss: Array = (1 - free_r) ** 2 / (1 + inverse_c)
     return loss
 
 
@@ -170,11 +171,13 @@ def _consensus_loss(w: Array, columns: int, weight: float, prior: float) -> Arra
     from scipy.stats import binom
 
     a = prior
-    # P(w draws of a Beta(a, a) coin agree) = 2 G(a + w) G(2a) / (G(a) G(2a + w))
-    log_agree = math.log(2) + gammaln(a + w) - gammaln(2 * a + w)
-    agree = np.minimum(np.exp(log_agree + gammaln(2 * a) - gammaln(a)), 1.0)
+    # P(w draws of a Beta(a, a) coin agree) = 2 G(a + w) G(2a) / (G(a) G(2a + w)), rounded down:
+    # each of the two large logarithms errs by some ulps of itself.
+    log_agree = math.log(2) + gammaln(a + w) - gammaln(2 * a + w) + gammaln(2 * a) - gammaln(a)
+    rounding = 1e-9 + 16 * ULP * gammaln(2 * a + w)
+    agree = np.minimum(np.exp(log_agree - rounding), 1.0)
     # Fewer columns agree with probability `_RARE` at most, and then the loss is at most 1.  The
-    # chance that is lowered and the column less are for the round-off of the quantile.
-    fewest = np.maximum(binom.ppf(_RARE, columns, agree * (1 - 1e-9)) - 1, 0.0)
+    # column less is for the round-off of the quantile.
+    fewest = np.maximum(binom.ppf(_RARE, columns, agree) - 1, 0.0)
     loss: Array = weight / (weight + w * fewest) + _RARE
     return loss

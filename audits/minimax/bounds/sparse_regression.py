@@ -34,8 +34,8 @@ from audits.minimax.information.theorem_domains import (
 
 _CLASS = "x uniform on {-1, 1}^p, y = <x, theta> + noise of mean 0, ||theta||_2 <= 1, 1-sparse"
 _ZCDP = Interval(0.0, 300.0)  # of rho and of xi
-# Exponents are cut here, as e^600 is a finite float.  It is far above p; for a chi-squared
-# divergence above p the sharp bound is that of the data, which a larger one does not change.
+# Exponents are cut here, as e^600 is a finite float.  A chi-squared divergence of e^600 is far
+# above p, and all above p have the same sharp bound: that of users who publish their records.
 _LARGEST_EXPONENT = 600.0
 
 
@@ -139,7 +139,7 @@ def _by_fano(cost: float, high: float, p: int) -> float:
 
     The best ``d^2`` is ``2 ln p / cost``, where the derivative is 0, or ``high^2`` if that is less.
     """
-    log_p = math.log(2 * p) - math.log(2)
+    log_p = math.log(p)
     square = min(high**2, 2 * log_p / cost) if cost > 0 else high**2
     return square / 2 * (log_p - cost * square / 4) / math.log(2 * p)
 

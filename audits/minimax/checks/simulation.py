@@ -27,7 +27,7 @@ def count_right_decodes(
     """Simulate ``runs`` data sets of n users, and return in how many the point is decoded.
 
     User i answers for coordinate j = i mod p: the sign of ``y x_j``, which is kept with probability
-    ``e^eps / (1 + e^eps)`` and else turned.  This randomised response is epsilon-LDP without
+    ``e^eps / (1 + e^eps)`` and else reversed.  This randomised response is epsilon-LDP without
     interaction.  The decoded point is the one whose coordinate has the sum of answers with the
     largest absolute value, with its sign.
     """
@@ -85,7 +85,7 @@ def simulated_check(
     """
     right = count_right_decodes(family, n, epsilon, runs, rng)
     # The error 1e-6 is so small that a failed check is no accident.
-    rate = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), 1e-6))
+    rate_lower = float(clopper_pearson_lower(np.array(float(right)), np.array(float(runs)), 1e-6))
     case = f"p = {family.p}, n = {n}, epsilon = {epsilon:g}, d = {family.d:g}, "
     case += f"sign of a coordinate: {right} of {runs:,} runs"
-    return Check("P(right decode), simulated", case, rate, most_right(family, n, epsilon))
+    return Check("P(right decode), simulated", case, rate_lower, most_right(family, n, epsilon))

@@ -4,11 +4,12 @@ The *code* is a set of random sign vectors with target 1.  A fit that does well 
 with the vectors it saw more than with others, so that a vector can be traced.  The *ridge* is a set
 of orthogonal rows with target 0, which makes large coefficients expensive.
 
-A column is *unanimous* if all code rows have the same sign in it.  Lemma 3.3 of the paper says that
-a fit of small loss has these signs in most unanimous columns.  In the certificate, by the paper's
-letters, w is the number of code rows of a data set, p that of columns and k that of ridge rows;
-tau = k / (w p) is 1 / w here, as k = p.  The paper's numbers of rows are far too large to be run;
-the *scaled* lemma is the same for any tau and for any share of unanimous columns.
+A column is *unanimous* if all code rows have the same sign in it, and *split* if not.  Lemma 3.3 of
+the paper says that a fit of small loss has these signs in most unanimous columns.  The paper's
+letters are: w code rows in a data set, p columns, k ridge rows, and tau = k / (w p), which is 1 / w
+here, as k = p.  The allowed loss is a tau w with a factor a in (1, 2), the ``loss_factor``; theta
+are the coefficients of a fit.  The paper's numbers of rows are far too large to be run; the
+*scaled* lemma (`agreement`) is the same for any tau and for any share of split columns.
 
 References: Talwar, Thakurta & Zhang (2015), Theorem 3.1, in a scaling that fits a computer.
 """
@@ -113,8 +114,12 @@ class Fingerprints:
     def separation(self) -> float:
         """The least l1 distance of two parameters, computed over all pairs."""
         centres = np.stack([self.parameter(which) for which in range(self.points)])
-        gaps = np.abs(centres[:, None] - centres[None]).sum(axis=-1)
-        return float(gaps[~np.eye(self.points, dtype=bool)].min())
+        # One parameter at a time against those after it: all pairs at once would fill the memory.
+        distances = (
+            np.abs(centres[which + 1 :] - centre).sum(axis=-1).min()
+            for which, centre in enumerate(centres[:-1])
+        )
+        return float(min(distances))
 
     def parameter(self, which: int) -> Array:
         """Compute the signs of the columns' sums without one row, over the number of columns.
@@ -200,10 +205,10 @@ class Fingerprints:
 
 
 def agreement(loss_factor: float, split: float, tau: float) -> float:
-    """The largest b of the scaled lemma; ``split`` is the share of columns not unanimous.
+    """The largest share b of the scaled lemma; ``split`` is the share of split columns.
 
-    Loss below ``a tau w`` forces agreement on b of the unanimous columns if
-    ``(1 - sqrt(a b) - sqrt(a split))^2 >= a tau`` and ``4 split^2 < (a - 1) tau``.
+    Loss below ``a tau w``, a the ``loss_factor``, forces agreement on b of the unanimous columns if
+    ``1 - sqrt(a b) - sqrt(a split) >= sqrt(a tau)`` and ``4 split^2 < (a - 1) tau``.
     """
     a = loss_factor
     margin = 1 - math.sqrt(a * split) - math.sqrt(a * tau)

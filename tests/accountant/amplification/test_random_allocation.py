@@ -254,6 +254,14 @@ def test_a_part_that_no_pair_attains_is_refused(part):
         RandomAllocation(part, 3)
 
 
+def test_a_part_whose_ratios_are_no_floats_is_refused_by_its_name():
+    assert RandomAllocation(PureLoss(700.0), 3).loss.max_loss > 690
+    with pytest.raises(
+        ParameterError, match="part must be Gaussian, or of finite losses up to 700"
+    ):
+        RandomAllocation(PureLoss(720.0), 3)
+
+
 def test_every_step_and_one_step_are_the_part_itself():
     part = GaussianLoss(0.3)
     assert list(RandomAllocation(part, 5, picks=5, epochs=2).losses()) == [(part, 10)]

@@ -120,6 +120,7 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
         (["--ledger", "x.db", "--epsilon", "1", "--out", "x.html"], "without a budget"),
         (["plan.toml", "--dataset", "d", "--out", "x.html"], "--ledger"),
         (["plan.toml", "--pin", "p", "--out", "x.html"], "--ledger"),
+        (["plan.toml", "--key", "k", "--out", "x.html"], "with --ledger, got 'k'"),
         (["plan.toml", "--epsilon", "nan", "--out", "x.html"], "--epsilon"),
         (["plan.toml", "--epsilon", "1", "--delta", "1.5", "--out", "x.html"], "--delta"),
         (["bare.toml", "--delta", "1e-6", "--out", "x.html"], "--epsilon"),

@@ -1,5 +1,7 @@
 """Sensitivities of matrices: those of jax-privacy, what is exact, files, and refusals."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,15 @@ def test_whole_numbers_are_exact():
     assert sensitivity(StrategyMatrix(np.tri(50)), Once()).squared == 50
     assert sensitivity(Toeplitz([1] * 30, 30), MinSeparation(2, 10)).squared == 10 + 4 * 20
     assert sensitivity(StrategyMatrix(np.eye(7)), MinSeparation(9, 2)).value == 2.0
+
+
+@pytest.mark.parametrize("uses", [1, 3, 1024])
+def test_sums_whose_every_step_rounds_down_are_no_smaller_than_the_truth(uses):
+    # Of some thousand additions of the square most lose half of the last digit, in one direction.
+    entry = 1 + 2.0**-45 - 2.0**-52
+    value = sensitivity(StrategyMatrix([[entry] * (2 * uses)]), FixedEpochs(uses)).value
+    exact = uses * Fraction(entry)
+    assert exact <= Fraction(value) <= exact * (1 + Fraction(2e-12))
 
 
 def test_a_hundred_thousand_steps_need_no_matrix():

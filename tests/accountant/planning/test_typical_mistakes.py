@@ -41,7 +41,7 @@ def test_noise_without_a_pure_guarantee_asks_for_delta():
 def test_swapped_budgets_are_noticed():
     with pytest.raises(ParameterError, match=r"Budget\(1, 1e-06\) if swapped"):
         Budget(1e-6, 1)
-    for epsilon, delta in ((5.0, 1.0), (0.5, True), (0.5, "a"), (0.5, np.nan)):
+    for epsilon, delta in ((5.0, 1.0), (0.5, True), (0.5, "a"), (0.5, np.nan), (0.5, np.inf)):
         with pytest.raises(ParameterError) as caught:
             Budget(epsilon, delta)
         assert "swapped" not in str(caught.value)

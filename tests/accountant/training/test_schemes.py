@@ -397,6 +397,16 @@ def test_counts_of_records_that_are_left_out_reveal_everything():
     )
 
 
+@pytest.mark.parametrize("relation", [ADD_REMOVE, ZERO_OUT, REPLACE_ONE])
+@pytest.mark.parametrize("loader", ["shuffled", "fixed_order"])
+def test_a_batch_of_one_record_is_its_own_microbatch(loader, relation):
+    run = TrainingRun(3, 1, steps=3, loader=loader)
+    plain, grouped = (
+        record_scheme(run, 1.0, loader, relation, microbatching=micro) for micro in (False, True)
+    )
+    assert grouped == plain
+
+
 @pytest.mark.parametrize("passes", [2, 2.5])
 @pytest.mark.parametrize("micro", [False, True])
 def test_microbatches_double_what_a_record_moves(micro, passes):

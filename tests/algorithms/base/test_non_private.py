@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 
 import algorithms
-from accountant import ParameterError, Tight, to_json
+from accountant import ParameterError, PoissonSampled, Sequential, Tight, to_json
+from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Repeat
 from algorithms import (
     FrankWolfe,
@@ -31,10 +32,11 @@ from algorithms import (
 )
 from algorithms.base import exact_minimum
 from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.non_private import NoPrivacy, NotPrivateWarning
+from algorithms.base.non_private import NoPrivacy, NotPrivateWarning, has_no_privacy
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.frank_wolfe.polytopes import L1Ball
 from audits import replay
+from mechanisms import Laplace
 
 OPEN = {"epsilon": math.inf, "non_private": True}
 KINDS = {
@@ -210,6 +212,19 @@ def test_a_replay_sees_what_is_revealed():
     assert found.loss == math.inf
     assert NoPrivacy().reversed == NoPrivacy().loss
     assert dict(Repeat(NoPrivacy(), 3).losses()) == {NoPrivacy().loss: 3}
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_a_sample_without_noise_is_seen_in_any_plan(relation):
+    sampled = PoissonSampled(NoPrivacy(), 0.5, relation)
+    for plan in (
+        sampled,
+        2 * sampled,
+        Parallel([2 * sampled]),
+        Sequential([Laplace(1.0), sampled]),
+    ):
+        assert has_no_privacy(plan)
+    assert not has_no_privacy(Parallel([Laplace(1.0)]))
 
 
 @pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from accountant import Book, Budget, PureLoss, Tight
-from algorithms.frames import Number, Schema, count, mean, variance
+from accountant import Book, Budget, ParameterError, PureLoss, Tight
+from algorithms.frames import Number, Schema, count, mean, quantile, variance
 from algorithms.frames.bases import Sensitivities
 from algorithms.frames.guarantees import Guarantee
 from audits import audit
@@ -55,6 +55,24 @@ def test_books_give_an_answer_again(tmp_path):
     assert book.spent("people") == pytest.approx(0.6, rel=1e-5)
     assert np.shape(found[0]) == (3,)
     book.close()
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    [count(by={"age": [0, edge, 99]}, epsilon=0.1) for edge in (20, 80)],
+    [count(by={"age": bins}, epsilon=0.1) for bins in (4, 5)],
+    [quantile("age", share, epsilon=0.1) for share in (0.9999999, 1.0)],
+], ids=["edges", "bins", "quantiles"])  # fmt: skip
+def test_a_label_is_refused_to_other_bins_and_other_quantiles(first, second, tmp_path):
+    """The plans are equal, so the words alone tell one question from the other."""
+    frame, declared = frame_of("polars", rows(40)), schema()
+    with Book.create(f"sqlite:///{tmp_path}/budgets.db") as book:
+        book.dataset("people", budget=Budget(1.0))
+        with book.ledger("people", frame) as ledger:
+            answer = first.release(ledger, declared, label="a")
+            assert str(first.release(ledger, declared, label="a")) == str(answer)
+            with pytest.raises(ParameterError, match="no other question was asked"):
+                second.release(ledger, declared, label="a")
+        assert book.spent("people") == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

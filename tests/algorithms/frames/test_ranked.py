@@ -69,6 +69,14 @@ def test_answers_are_frames_of_the_library_asked(library):
     assert "<th>lower</th>" in one._repr_html_()
 
 
+def test_a_column_of_an_answer_takes_the_name_of_no_other_column():
+    names = ("quantile", "quantile_", "lower", "lower_")
+    declared = Schema({"age": Integer(0, 9), **dict.fromkeys(names, Flag())})
+    frame = frame_of("polars", {"age": [1, 2], **{name: [True, False] for name in names}})
+    answer = released(quantiles("age", [0.5], by=list(names), epsilon=1.0), frame, declared)
+    assert answer.frame.columns == [*names, "quantile__", "age", "lower__", "upper"]
+
+
 def test_a_person_with_several_rows_costs_as_many_times():
     for relation, row in (("add-remove", 0.5), ("replace-one", 1.0)):
         for most in (1, 7):
@@ -199,7 +207,7 @@ def test_top_labels_of_every_group(library):
     assert listed.tolist() == truth.ravel().tolist()
     assert answer.interval().shape == (2, 2, 2, 2)
     assert type(answer.frame) is type(frame)
-    assert str(query) == "top 2 of drink by shop, age"
+    assert str(query) == "top 2 of drink by shop, age (bins 0.0, 5.0, 9.0)"
 
 
 def test_top_labels_of_groups_cost_what_a_person_moves():

@@ -97,6 +97,39 @@ def test_an_estimator_is_copied_and_seeded_and_has_no_result_of_its_own():
         adapter.release_result(X, np.random.default_rng(5))
 
 
+@pytest.mark.parametrize(
+    ("coefficients", "vector"),
+    [([1.0, 2.0], [1.0, 2.0]), ([[1.0, 2.0]], [1.0, 2.0]), ([[1.0, 2.0], [4.0, 9.0]], [3.0, 7.0])],
+)
+def test_coefficients_of_classes_are_one_vector(coefficients, vector):
+    fitted = Fitted()
+    adapter = EstimatorAdapter.of(fitted, data_of=lambda x, y: (x, y))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Fitted, "fit", lambda self, x, y: setattr(self, "coef_", coefficients) or self
+        )
+        assert adapter.estimate(X, Y, np.random.default_rng(5)).tolist() == vector
+        patch.setattr(Fitted, "fit", lambda self, x, y: setattr(self, "coef_", [[[1.0]]]) or self)
+        with pytest.raises(ParameterError, match=r"a result of shape \(1, 1, 1\)"):
+            adapter.estimate(X, Y, np.random.default_rng(5))
+
+
+@pytest.mark.parametrize("with_intercept", [True, False, None])
+def test_only_an_intercept_is_left_out(with_intercept):
+    class FittedBehindAGate(NoisySum):
+        """Returns a number more than there are features."""
+
+        def run(self, ledger):
+            return np.append(super().run(ledger), [2.0, 3.0, 4.0])
+
+    algorithm = FittedBehindAGate()
+    if with_intercept is not None:
+        algorithm.fit_intercept = with_intercept
+    adapter = EstimatorAdapter.of(algorithm, data_of=lambda x, y: y)
+    estimate = adapter.estimate(X, Y, np.random.default_rng(5), 0.0)
+    assert estimate.tolist() == [Y.sum(), 2.0, 3.0, 4.0][: 3 if with_intercept else 4]
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_result_that_is_not_finite_is_refused(value):
     for run in (

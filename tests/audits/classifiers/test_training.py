@@ -1,6 +1,7 @@
 """What is learned from runs: cells, tails, bands, scores, the blocks and their combined bound."""
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from accountant import ApproxLoss, GaussianLoss, PureLoss
 from audits import Outcome, audit
 from audits.classifiers.decision_rules import IntervalRule, merge_intervals
+from audits.classifiers.model_candidates import reduced_candidates
 from audits.classifiers.objective import Objective
 from audits.classifiers.smoothed_log_odds import histogram_cells
 from audits.classifiers.training import best_tails, train_score
@@ -156,3 +158,16 @@ def test_guesses_that_leaks_explain_are_no_bound():
     at, expected = objective.best_rule(right, made, np.array([True, True]))
     assert at == 1
     assert 0.9 < expected.bound < 1.1
+
+
+def test_a_summary_that_was_chosen_by_a_model_is_learned_again():
+    """Column 2 is no sum and no chosen number, so only the additive model can use it."""
+    rng = np.random.default_rng(0)
+    reduction = SimpleNamespace(sums=(), chosen=np.arange(2), describe=str)
+    rows = np.zeros((2, 60, 3))
+    rows[:, :, 2] = rng.normal([[0.0], [1.0]], 1.0, (2, 60))
+    for known in (None, frozenset([2])):
+        candidates = list(reduced_candidates(reduction, *rows, lambda _: np.asarray, known))
+        assert candidates[-1].columns == frozenset([2])
+    (alone, _) = reduced_candidates(reduction, *rows, lambda _: np.asarray, frozenset([0]))
+    assert alone.columns == frozenset([0])

@@ -401,6 +401,21 @@ def same_number(value, scale):
     return value
 
 
+@pytest.mark.parametrize("size", [0, 10**16, 2**62])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_a_whole_number_moves_by_what_it_moves_however_large_it_is(size, as_array):
+    declared = recording_call(same_number, Primitive(sensitivity=1.0, loss=LaplaceLoss(1.0)))
+
+    def released(data):
+        total = size + len(data)
+        return declared(np.array([total]) if as_array else total, 1.0)
+
+    found = record(released, ONES, ONES[:1], claim=1.0)
+    assert [one.kind for one in found.findings] == ["sensitivity"]
+    assert "moved 3 times its declared sensitivity" in found.findings[0].sentence
+    assert record(released, ONES, ONES[:3], claim=1.0).cost == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     ("scale", "other_scale", "is_same"),
     [

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from audits import Outcome, record
+from audits.recorded_runs import redrawn_coins
 
 BITS = np.array([0, 1, 1])
 OTHER = np.array([0, 0, 1])
@@ -66,6 +67,32 @@ def test_randomised_response_is_no_alarm(function):
 def test_faults_with_coins_are_found(function, kind):
     found = record(function, BITS, OTHER, claim=1.5)
     assert {finding.kind for finding in found.findings} == {kind}, found
+
+
+def test_randomised_response_beside_a_noisy_sum_is_no_alarm(monkeypatch):
+    def noisy_sum_and_bits(bits, rng):
+        return bits.sum() + rng.laplace(scale=2.0), shown_or_replaced(bits, rng)
+
+    for name in ("MOST_REDRAWS", "LEAST_REDRAWS"):
+        monkeypatch.setattr(redrawn_coins, name, 16)
+    found = record(noisy_sum_and_bits, BITS, OTHER, claim=2.0)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert not found.findings
+
+
+def test_a_verdict_of_earlier_runs_is_tested_with_other_coins(monkeypatch):
+    def bare_beside_noise(bits, rng):
+        u = rng.uniform(-0.5, 0.5)
+        noise = 10 * np.sign(u) * np.log(1 - 2 * abs(u))  # it is taken for Laplace noise
+        # The coin's threshold is private, so the next runs take the coin for a public number.
+        coin = rng.random() < 0.5 + bits.sum() / 100
+        return bits.sum() + noise, coin, np.where(rng.random(len(bits)) < 0.3, bits, -1)
+
+    for name, number in (("MOST_REDRAWS", 12), ("LEAST_REDRAWS", 12), ("EXPECTED_COUNT", 2.0)):
+        monkeypatch.setattr(redrawn_coins, name, number)
+    found = record(bare_beside_noise, BITS, OTHER, claim=0.5, seed=3)
+    assert [finding.kind for finding in found.findings] == ["result"]
+    assert found.findings[0].sentence.endswith("(with other coins of the record)")
 
 
 @pytest.mark.slow

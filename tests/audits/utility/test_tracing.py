@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from accountant import ParameterError
+from accountant import GaussianLoss, ParameterError, Stated, Tight
 from algorithms import (
     FrankWolfe,
     GaussianFrankWolfe,
@@ -237,7 +237,7 @@ def test_what_cannot_be_judged_is_refused():
     with pytest.raises(ParameterError, match="out of reach"):
         audit_tracing(fit, 1.0, noise=0.5, **SMALL)
     with pytest.raises(ParameterError, match="no claim"):
-        audit_tracing(lambda x, y, rng: x[0], search=2, **SMALL)
+        audit_tracing(lambda *_: pytest.fail("a fit before the refusal"), search=2, **SMALL)
     with pytest.raises(ParameterError, match="algorithm"):
         audit_tracing(3, 1.0, **SMALL)
     with pytest.raises(ParameterError, match="replaced records"):
@@ -246,3 +246,30 @@ def test_what_cannot_be_judged_is_refused():
         )
     with pytest.raises(ParameterError, match="replaced records"):
         audit_tracing(LabelIHT(epsilon=1.0, delta=DELTA, sparsity=1, y_bound=1.0), **SMALL)
+
+
+@pytest.mark.parametrize(("relation", "is_for_replaced"), [
+    ("add-remove", False), ("zero-out", False), ("label-replace", False), ("replace-one", True),
+])  # fmt: skip
+def test_the_cost_of_a_plan_is_a_claim_for_replaced_records_alone(relation, is_for_replaced):
+    class Sum:
+        def plan(self, shape, public=None):
+            return Stated(GaussianLoss(1.0), relation)
+
+        def run(self, ledger):
+            return np.zeros(256)
+
+    if is_for_replaced:
+        claimed = Tight().epsilon(GaussianLoss(1.0), DELTA)
+        assert audit_tracing(Sum(), rng=0, **SMALL).claimed == claimed
+    else:
+        with pytest.raises(ParameterError, match="not for replaced records"):
+            audit_tracing(Sum(), rng=0, **SMALL)
+
+
+@pytest.mark.parametrize("rate", [1.0, -0.1, math.nan, True])
+def test_a_false_positive_rate_is_at_least_0_and_below_1(rate):
+    traced = audit_tracing(lambda x, y, rng: x.T @ y, rng=1, **SMALL)
+    assert traced.true_positives(0.0) <= traced.true_positives(0.999)
+    with pytest.raises(ParameterError, match="rate must be"):
+        traced.true_positives(rate)

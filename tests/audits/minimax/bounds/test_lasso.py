@@ -3,9 +3,11 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import beta, roots_jacobi
+from scipy.stats import binom
 
 from accountant.errors import ParameterError
 from audits.minimax import private_lasso
@@ -88,6 +90,18 @@ def test_the_consensus_columns_do_as_well_as_stated(w, p, prior):
     # of 200 losses in [0, 1] the mean lies .19 off with chance 1e-6 (Hoeffding)
     assert np.mean(losses) <= stated + 0.19
     assert max(losses) <= stated  # fewer columns: 1e-6 each, 2e-4 of 200
+
+
+@pytest.mark.parametrize("w", [10**4, 10**7])
+@pytest.mark.parametrize("prior", [0.1, 0.5, 1.0])
+def test_so_few_columns_agree_with_a_chance_that_is_rounded_down(w, prior, monkeypatch):
+    asked = []
+    monkeypatch.setattr(binom, "ppf", lambda _, n, chance: asked.append(float(chance[0])) or n)
+    _consensus_loss(np.array([float(w)]), 10**9, 1.0, prior)
+    with mpmath.workdps(40):
+        a = mpmath.mpf(prior)
+        exact = 2 * mpmath.beta(a + w, a) / mpmath.beta(a, a)
+        assert exact * (1 - 1e-6) <= asked[0] <= exact
 
 
 def test_two_sets_are_two_points():
