@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from accountant import ParameterError, PrivateValueError, PureLoss, Tight
+from accountant import ParameterError, PrivateValueError, PureLoss, Sequential, Tight
 from accountant.ledger.ledger import Ledger
 from algorithms import PrivateTopK
 from algorithms.statistics.private_top_k import (
@@ -51,6 +51,15 @@ def test_a_plan_meets_its_target(size, k, held, delta, replaced):
     rounds = [one for one in plan.parts if isinstance(one, Exponential)]
     assert len(rounds) == (0 if held == 1 else k)
     assert all(one.monotone is not replaced for one in rounds)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_rounds_and_noise_spend_half_of_epsilon_and_delta_each(delta):
+    *rounds, noise = top_k_plan(500, 10, 100, False, 1.0, delta).parts
+    assert len(rounds) == 10
+    assert isinstance(noise, DiscreteGaussian) is (delta > 0)
+    for half in (Sequential(rounds), noise):
+        assert 0.499 < Tight().epsilon(half, delta / 2) <= 0.5
 
 
 HERE = np.repeat(np.arange(4), [9, 8, 3, 0])[:, None]
