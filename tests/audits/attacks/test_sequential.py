@@ -9,7 +9,9 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, ParameterError, PureLoss
 from audits import Outcome, audit
-from audits.attacks.sequential import BETTING_ERROR_SHARE, watch
+from audits.attacks import sequential
+from audits.attacks.sequential import BETTING_ERROR_SHARE, FIRST_RUNS, watch
+from audits.classifiers.training import train_score
 from mechanisms import Laplace, RandomizedResponse
 
 ONE = PureLoss(1.0)
@@ -89,6 +91,23 @@ def test_what_is_not_stopped_is_judged_by_its_share_of_the_error_probability():
             assert (ended.outcome is Outcome.FALSIFIED) is refuted
             verdicts.add((refuted, ended.guesses.refutes(ONE, 0.0, confidence)))
     assert verdicts == {(False, False), (False, True), (True, True)}
+
+
+def test_rules_are_learned_from_a_third_of_the_runs_for_the_bound_that_follows(monkeypatch):
+    trainings = []
+
+    def recorded(first, second, objective, cut_only):
+        trainings.append((len(first) + len(second), objective))
+        return train_score(first, second, objective, cut_only)
+
+    monkeypatch.setattr(sequential, "train_score", recorded)
+    watch(noise(0.5), (0.0, 1.0), ONE, 150, 0.9, rng=1)
+    learned_from, objectives = zip(*trainings, strict=True)
+    assert learned_from == (FIRST_RUNS, 34, 44, 54)  # at least 10 more each time, until a third
+    assert [objective.runs for objective in objectives] == [150, 150, 150, 150 - 54]
+    for objective in objectives:
+        assert objective.alpha == pytest.approx((1 - BETTING_ERROR_SHARE) * 0.1)
+        assert (objective.delta, objective.epsilon) == (0.0, 1.0)
 
 
 def test_a_seed_repeats_an_early_stop():
