@@ -108,7 +108,7 @@ def violation() -> str:
             return f"{strategy} is moved by {aligned} or {turned} under {participation}: {found}"
         if found.exact and found.value > aligned * (1 + SLACK):
             return f"{strategy} is moved by {aligned} at most under {participation}: {found}"
-        if found.reason.endswith(": a bound") is found.exact:
+        if found.exact is not (not found.reason.endswith(": a bound")):
             return f"{found} under {participation} does not say whether it is a bound"
     return turns_violation()
 
