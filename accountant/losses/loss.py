@@ -26,7 +26,7 @@ from accountant.losses.connect_the_dots import pair_above_all
 from accountant.losses.loss_numerics import PROFILE_ONLY, LossNumerics
 from accountant.losses.mgf import moment
 from accountant.losses.ratio_law import RatioLaw
-from accountant.numerics import Array
+from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import sum_of_finite_cgfs
 from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, round_up, round_up_square
 from accountant.numerics.search import smallest_root
@@ -387,6 +387,12 @@ def single_loss(item: Item) -> Loss:
     if not isinstance(item, Loss):
         raise TypeError(f"neither a loss nor parallel plans: {type(item).__name__}")
     return item
+
+
+def mirrored(z: ArrayLike) -> Complex:
+    """Return z, and -1 - z left of -1/2: there a symmetric loss has the same cumulant."""
+    s = np.asarray(z, dtype=complex)
+    return np.where(s.real < -0.5, -1 - s, s)
 
 
 def orders(order: ArrayLike) -> Array:

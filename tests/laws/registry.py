@@ -829,7 +829,7 @@ PATCHED = {
         replays.calls_every_refusal_another: ("a release past the plan",),
     },
     test_replays.test_what_was_refused_is_compared_too: {
-        replays.compares_places_of_refusals_alone: (),
+        replays.compares_places_of_refusals_alone: ("another mechanism",),
     },
     test_replays.test_two_users_whose_values_change_are_too_many: {
         replays.forgives_two_users: (2, 20), replays.counts_users_of_one_release: (2, 1),

@@ -109,6 +109,30 @@ def test_sums_whose_every_step_rounds_down_are_no_smaller_than_the_truth(uses):
     assert exact <= Fraction(value) <= exact * (1 + Fraction(2e-12))
 
 
+@pytest.mark.parametrize(
+    ("participation", "reason", "squared"),
+    [
+        (Once(), "the longest column", 3),
+        (MinSeparation(1, 1), "the longest column", 3),
+        (MinSeparation(3, 3), "columns of a pattern are orthogonal", 9),
+        (MinSeparation(3, 2), "the earliest pattern meets itself most", 13),
+        (FixedEpochs(6), "every place of an epoch tried", 27),
+    ],
+)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_sensitivity_says_how_it_was_found_and_whether_it_is_attained(
+    participation, reason, squared, sign
+):
+    """Columns at a distance of 2 meet in one row, where their product has this sign."""
+    strategy = BandedMatrix(np.array([[1.0], [1.0], [sign]]) * np.ones(12))
+    found, meet = sensitivity(strategy, participation), squared > 9
+    assert found.squared == squared
+    assert found.exact is (sign > 0 or not meet)
+    assert found.reason == reason + (
+        "" if found.exact else ", with absolute inner products: a bound"
+    )
+
+
 def test_a_hundred_thousand_steps_need_no_matrix():
     steps = 100_000
     for strategy in (

@@ -1,5 +1,7 @@
 """Replay: leaks to the last bit, plans that depend on data, and exact privacy losses."""
 
+import copy
+import itertools
 import math
 from typing import ClassVar
 
@@ -11,6 +13,7 @@ from algorithms import PrivateLinearRegression, PrivateLogisticRegression, Priva
 from audits import privacy_losses, replay
 from audits.algorithm_runs.fits import published
 from audits.algorithm_runs.loss_profile import audit_algorithm
+from audits.algorithm_runs.recording import same_users
 from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import difference
 from audits.zoo.algorithms import Gossip, _NoisySum
@@ -163,6 +166,14 @@ def test_choices_that_depend_on_data_are_off_plan(algorithm, words):
     found = replay(algorithm, *data, rng=1)
     assert not found.on_plan
     assert words in found.witness
+
+
+def test_requests_name_the_same_users_only_if_all_of_them_are_the_same():
+    requests = [None, slice(0, 3, 1), slice(0, 3, 2), slice(1, 3, 1)]
+    requests += [np.array(who, dtype=np.intp) for who in ([], [0], [0, 1, 2], [0, 1, 3], [2, 1, 0])]
+    for first, second in itertools.product(range(len(requests)), repeat=2):
+        same = same_users(requests[first], copy.deepcopy(requests[second]))
+        assert same is (first == second)
 
 
 def _asks(query, mechanism=A, shape=None):
