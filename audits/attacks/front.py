@@ -28,7 +28,7 @@ from audits.attacks.declared_mechanism import audit_declared
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.sequential import watch
 from audits.attacks.tested_rules import RuleResult, guess_in_blocks
-from audits.attacks.wide_outputs import audit_wide, few_outputs, kept_runs
+from audits.attacks.wide_outputs import audit_wide, few_outputs, keep_a_part, kept_runs
 from audits.claims.arguments import (
     CONFIDENCE,
     RUNS,
@@ -241,10 +241,10 @@ def audit_black_box(
             width = output.size
     if width > RAW_COLUMNS:
         wide_outputs = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
-        if not few_outputs(wide_outputs):
+        if not few_outputs(wide_outputs) and not keep_a_part(wide_outputs, objective.runs):
             return audit_wide(draw, pair, wide_outputs, objective, points, rng, executor)
-        # Outputs that repeat often suit the tests below.  They learn from runs of their own, and
-        # those that showed the repetition count as spent.
+        # Outputs that repeat often, or keep a part, suit the tests below.  These learn from runs of
+        # their own, and those that showed it count as spent.
         runs_left = objective.runs - len(wide_outputs[0]) - len(wide_outputs[1])
         objective = replace(objective, runs=runs_left)
     # For each block the runs that its rule is learned from, and those that it is tested on.

@@ -147,11 +147,14 @@ def extract_features(outputs: NDArray[Any]) -> Features:
     new_features = _features_of_each([items[index] for index in plain])
     for index, item in zip(plain, new_features, strict=True):
         items[index] = item
+    # letters as a table, short rows padded with 0
+    letter_width = max((len(item.letters) for item in items), default=0)
+    letters = b"".join(item.letters.ljust(letter_width, b"\0") for item in items)
     return Features(
         _padded_table([item.numbers for item in items]),
         np.array([item.structure for item in items], dtype=np.uint64),
         np.array([item.category for item in items], dtype=np.uint64),
-        _letter_table([item.letters for item in items]),
+        np.frombuffer(letters, np.uint8).reshape(len(items), letter_width),
     )
 
 
@@ -269,13 +272,6 @@ def _padded_table(rows: Sequence[Array]) -> Array:
     for row, numbers in zip(table, rows, strict=True):
         row[: len(numbers)] = numbers
     return table
-
-
-def _letter_table(letters: Sequence[bytes]) -> NDArray[np.uint8]:
-    """Letters as a table, short rows padded with 0."""
-    width = max(map(len, letters), default=0)
-    joined = b"".join(row.ljust(width, b"\0") for row in letters)
-    return np.frombuffer(joined, np.uint8).reshape(len(letters), width)
 
 
 def structure_code(words: Iterable[str]) -> int:

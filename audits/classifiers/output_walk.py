@@ -28,7 +28,7 @@ MAX_DEPTH = 16  # nested containers; deeper ones are cut off
 MAX_UNSEEN = 8  # largest number of unreadable parts of one output that are named
 ITEMS_BEYOND = "items beyond the first"  # words for what an iterator was not asked for
 EXACT = 1 << 53  # whole numbers up to this size are exact as floats
-# A larger whole number is also read modulo this: a multiple of 2^7, 3^3, 5^5 and of the seconds of a
+# A larger whole number is also read modulo this, a multiple of 16, of 1,000 and of the seconds of a
 # day, so that its last digits and those of a time are known from it.
 LAST_DIGITS = 86_400_000
 MAX_TEXTS, TEXT_END = 4, 24  # texts whose ends are read letter by letter, and letters of each end
@@ -148,8 +148,8 @@ class OutputWalk:
         """Add the numbers of an array of booleans, integers, floats or times."""
         flat = numbers.ravel()
         if flat.dtype.kind in "mM":
-            missing, whole = np.isnat(flat), flat.astype(np.int64)
-            self._add(np.where(missing, np.nan, whole.astype(float)), whole)
+            missing, counts = np.isnat(flat), flat.astype(np.int64)
+            self._add(np.where(missing, np.nan, counts.astype(float)), counts)
             self.last_digits.extend(clock_numbers(flat))
         elif flat.dtype.kind == "c":
             self._add(np.stack([flat.real, flat.imag], axis=1).ravel().astype(float), flat)

@@ -20,6 +20,7 @@ from audits import Outcome, audit
 START = datetime.datetime(2024, 1, 1, 10, 30)
 ALPHABET = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 SURE = 1 - 1e-6
+FIRST = np.eye(100, dtype=np.int64)[0]
 
 
 def steps(rng):
@@ -89,6 +90,8 @@ LEAKS = {
     ),
     "digit in a text": lambda v, rng: f"in all {10 * steps(rng) + (2, 7)[v]} people",
     "digit of a vector": lambda v, rng: [10 * steps(rng), 10 * steps(rng) + 4 * v, steps(rng)],
+    "digit of a wide vector": lambda v, rng: 10 * rng.integers(-9, 10, 100) + 4 * v * FIRST,
+    "fraction of a wide vector": lambda v, rng: rng.integers(-9, 10, 100) + 0.25 + 0.5 * v * FIRST,
     "base64": lambda v, rng: base64.b64encode(struct.pack("<2d", rng.laplace(), v)).decode(),
     "base64 of JSON": lambda v, rng: base64.b64encode(json.dumps([rng.laplace(), v]).encode()),
     "hexadecimal": lambda v, rng: struct.pack("<2d", rng.laplace(), v).hex(),
@@ -109,6 +112,7 @@ HONEST = {
     "rounded floats": lambda v, rng: round(v + rng.laplace(), 3),
     "dates": lambda v, rng: START + datetime.timedelta(days=v + steps(rng)),
     "nanoseconds": lambda v, rng: np.datetime64(START, "ns") + np.timedelta64(v + steps(rng), "ns"),
+    "wide vector": lambda v, rng: rng.geometric(0.1, 100) + v * FIRST - rng.geometric(0.1, 100),
     "text": lambda v, rng: f"in all {v + steps(rng)} people",
     "base64": lambda v, rng: base64.b64encode(struct.pack("<d", v + rng.laplace())).decode(),
     "JSON": lambda v, rng: json.dumps({"count": v + steps(rng)}),
