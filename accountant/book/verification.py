@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from accountant.book.chain.checkpoint import KeptHead, parse_head
+from accountant.book.chain.checkpoint import parse_head
 from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
     RESTORED,
@@ -53,7 +53,11 @@ def verify_log(log: Log, head: str | None) -> Verified:
     kept_head = None if head is None else parse_head(head, log.signing_key)
     with log.reading(own_pin_too=True, durable=True):
         if kept_head is not None:
-            _refuse_unless_continued(log, kept_head)
+            kept_head.refuse_other_book(log.name, str(log.first_facts.get("id", "")))
+            log.refuse_unless_there(kept_head.head, log.head)
+            # A checkpoint must be signed by a person whom the roles named at that entry.
+            roles_after = log.entry(kept_head.head.seq).roles_after if kept_head.origin else 0
+            kept_head.refuse_unless_signed(log.signatures.roles_at(roles_after))
         for facts in (log.entry(1).facts, log.head.facts):
             refuse_newer_format(log.name, facts)
         log.storage.check_integrity()
@@ -90,17 +94,6 @@ def verify_log(log: Log, head: str | None) -> Verified:
         verified = Verified(log.head.seq, log.signed_head(), tuple(restored))
     log.advance_pins()
     return verified
-
-
-def _refuse_unless_continued(log: Log, kept_head: KeptHead) -> None:
-    """Raise unless the log goes on from a head that was kept, inside a transaction.
-
-    A checkpoint must be signed by a person whom the roles named at that entry.
-    """
-    kept_head.refuse_other_book(log.name, str(log.first_facts.get("id", "")))
-    log.refuse_unless_there(kept_head.head, log.head)
-    roles_after = log.entry(kept_head.head.seq).roles_after if kept_head.origin else 0
-    kept_head.refuse_unless_signed(log.signatures.roles_at(roles_after))
 
 
 class LogCheck:

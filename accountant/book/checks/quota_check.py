@@ -36,10 +36,15 @@ class QuotaCheck:
         self, entry: LogEntry, notion: CompositionNotion[Any], old_terms: Terms, terms: Terms
     ) -> None:
         """Check an entry that sets, or states anew, the quota of one author."""
-        facts, whose = entry.facts, entry.facts["whose"]
+        facts, whose, account = entry.facts, entry.facts["whose"], self._account
         is_first = not old_terms.has_quotas
-        if is_first and self._account.users is not None:
-            self._charge_earlier(entry)
+        # With users the authors' charges were not added up before the first quota.
+        if is_first and account.users is not None:
+            for earlier in account.log.entries_after(START):
+                if earlier.seq >= entry.seq:
+                    break
+                if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
+                    account.charge_author(self._authors, earlier)
         if "quota" not in facts:
             listed = {**old_terms.listed_quotas, whose: facts["quotas"][whose]}
             if listed != terms.listed_quotas or terms.limited_authors:
@@ -101,15 +106,6 @@ class QuotaCheck:
         """Raise `LedgerCorrupt` where an entry comes before all quotas are found under keys."""
         if self._to_state:
             self._refuse("comes before other quotas have an entry under a key", entry)
-
-    def _charge_earlier(self, entry: LogEntry) -> None:
-        """Add up what authors charged before an entry."""
-        account = self._account
-        for earlier in account.log.entries_after(START):
-            if earlier.seq >= entry.seq:
-                return
-            if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
-                account.charge_author(self._authors, earlier)
 
     def _check_used(
         self, entry: LogEntry, notion: CompositionNotion[Any], charged: dict[str, Any]
