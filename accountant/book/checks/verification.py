@@ -92,7 +92,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
             problem = f"an entry does not say what it must: {type(error).__name__}"
             raise LedgerCorrupt(log.name, problem, check.seq) from None
         verified = Verified(log.head.seq, log.signed_head(), tuple(restored))
-    log.advance_pins()
+    log.pins.advance(log.last_seen_head)
     return verified
 
 
