@@ -24,7 +24,6 @@ from accountant.book.book_ledger import BookLedger
 from accountant.book.chain.author_keys import Passphrase, asking
 from accountant.book.chain.entries import checked_name, dataset_key
 from accountant.book.chain.roles import Roles
-from accountant.book.checks.verification import Verified, verify_log
 from accountant.book.clock import ClockCorrection, correct_clock
 from accountant.book.databases.postgres_grants import grants_sql
 from accountant.book.dataset_terms import (
@@ -51,6 +50,7 @@ from accountant.book.status import (
     status_of,
     statuses_table,
 )
+from accountant.book.verification import Verified, verify_log
 from accountant.domains import BOOLEAN
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.plans.plan import Plan, as_plan

@@ -27,6 +27,7 @@ from accountant.book.chain.entries import (
     FORMAT,
     FORMAT_WITHOUT_ROLES,
     ROLES,
+    START,
     TERMS,
     TWO_CURATORS_KEY,
     ChainHead,
@@ -46,10 +47,9 @@ from accountant.book.chain.key_index import Node, descend, new_nodes
 from accountant.book.chain.roles import Roles
 from accountant.book.chain.signatures import Signatures
 from accountant.book.chain.signing_key import SigningKey
-from accountant.book.databases.storage import Question, Storage
+from accountant.book.databases.storage import Question, Storage, paged_rows
 from accountant.errors import LedgerClockAhead, LedgerCorrupt, ParameterError
 
-ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 # The head, the two entries before it, one of which mostly is the root of the index, and one more,
 # because an entry is checked with the hash before it.
@@ -92,7 +92,7 @@ class Log:
         self._closed = False
         self.confirmed = ""
         self._times: LogTimes | None = None  # of the open transaction; None until it is asked for
-        self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
+        self.last_seen_head = START  # the last head this process knows of
 
     @property
     def name(self) -> str:
@@ -180,7 +180,7 @@ class Log:
     def _index_old_entries(self) -> None:
         """Index every key of a log that was written without an index."""
         last_seqs: dict[str, int] = {}
-        for entry in self.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
+        for entry in self.entries_after(START):
             nodes = entry.facts.get("index")
             keys = entry.own_keys if nodes is None else [key for key, _ in nodes]
             last_seqs.update(dict.fromkeys(keys, entry.seq))
@@ -274,7 +274,7 @@ class Log:
         It becomes the last entry under its key and under ``also``, and a charge under the key of
         its data set's charges.  Keys of noise are only in the database's column, not in the index.
         """
-        seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
+        seq, previous = START if self._head is None else self._head.chain_head
         entry_facts = {
             **facts,
             "kind": kind,
@@ -441,8 +441,9 @@ class Log:
         """
         seq, previous = after
         name, refuse_other = self.name, self.signatures.refuse_other
-        for rows in self._pages(seq):
-            for dataset, kind, key, number, body, mark in rows:  # ``mark`` is the stored hash
+        query = "SELECT seq, dataset, kind, key, body, hash FROM entries WHERE seq > :after "
+        for rows in paged_rows(self.storage, f"{query} ORDER BY seq", seq):
+            for number, dataset, kind, key, body, mark in rows:  # ``mark`` is the stored hash
                 seq += 1
                 if number != seq:
                     raise LedgerCorrupt(name, "an entry is missing", seq)
@@ -456,19 +457,6 @@ class Log:
                     raise LedgerCorrupt(name, why, seq)
                 previous = mark
                 yield LogEntry(seq, mark, facts)
-
-    def _pages(self, after: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield pages of rows in order; no cursor stays open between pages."""
-        while True:
-            rows = self.storage.ask(
-                "SELECT dataset, kind, key, seq, body, hash FROM entries WHERE seq > :after "
-                f"ORDER BY seq LIMIT {ROWS_PER_PAGE}",
-                after=after,
-            )
-            yield rows
-            if len(rows) < ROWS_PER_PAGE:
-                return
-            after = rows[-1][3]  # the number, ``seq``, of the last row
 
     # --- checks of what was read
 

@@ -8,28 +8,32 @@ why it is to be spent from: an entry then says so, and the pins follow.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
 
-from accountant.book.chain.entries import (
-    FIRST_PREDECESSOR,
-    RESTORED,
-    ROLES,
-    ChainHead,
-    checked_name,
-)
+from accountant.book.chain.entries import RESTORED, ROLES, START, checked_name
 from accountant.book.chain.head_pin import HeadPin, OwnPin, own_pin
 from accountant.book.chain.roles import Roles
 from accountant.book.chain.signatures import key_of
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.clock import confirmed_until
-from accountant.book.databases.connection import connect
-from accountant.book.databases.database_files import MAKE_ONE, MissingBook
+from accountant.book.databases.database_names import (
+    MAKE_ONE,
+    URL,
+    MissingBook,
+    book_url,
+    scheme_of,
+)
+from accountant.book.databases.storage import Storage
 from accountant.book.log import LAST_ENTRIES, Log
-from accountant.domains import BOOLEAN
+from accountant.domains import BOOLEAN, Interval
 from accountant.errors import LedgerCorrupt, ParameterError
 
+WAIT = Interval(0.0, 86400.0)  # seconds that a writer may wait for another one
+# found in the name of a file that is in fact a connection string, or a URL that lacks a slash
+SERVER_WORDS = re.compile(r"(?i)pass\w*\s*=|^postgres\w*(\+\w+)?:")
 # `Book.verify` checks all entries.  At the opening more than these would take longer.
 ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
 
@@ -96,6 +100,24 @@ def open_log(
     return log
 
 
+def connect(name: str | os.PathLike[str], wait: float, create: bool) -> Storage:
+    """Return a connection to the database that a URL or a file's name names."""
+    seconds = WAIT.check("wait", wait)
+    url = book_url(name)
+    if url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
+        from accountant.book.databases.sqlite import SQLite
+
+        path = url.removeprefix("sqlite:///")
+        if SERVER_WORDS.search(path):
+            raise ParameterError("url", "words for a server, not shown", URL)
+        return SQLite(path, seconds, create)
+    if url.startswith(("postgresql://", "postgresql+psycopg://")):
+        from accountant.book.databases.postgres import Postgres
+
+        return Postgres(url, seconds)
+    raise ParameterError("url", scheme_of(url), URL)
+
+
 def make_if_wanted(log: Log, make: Make, roles: Roles | None) -> None:
     """Make the book where there is none; refuse where one is missing, or is there already."""
     with log.storage.reading():
@@ -118,8 +140,7 @@ def check_last_entries(log: Log) -> None:
     with log.reading():
         log.first_facts = log.entry(1).facts
         first_checked = max(log.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
-        start = ChainHead(0, FIRST_PREDECESSOR)
-        roles = 0
+        start, roles = START, 0
         if first_checked:
             start = log.entry(first_checked).chain_head
             roles = log.entry(first_checked).roles_after

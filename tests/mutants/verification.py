@@ -4,11 +4,11 @@ import ast
 import inspect
 import textwrap
 
-from accountant.book.checks import verification
+from accountant.book import verification
 from accountant.book.checks.account_check import AccountsCheck, ChargeCheck, TermsCheck
 from accountant.book.checks.quota_check import QuotaCheck
 from accountant.book.checks.time_check import TimeCheck
-from accountant.book.checks.verification import IndexCheck, LogCheck
+from accountant.book.verification import IndexCheck, LogCheck
 from tests.mutants.edits import edit
 
 CHECKS = (LogCheck, AccountsCheck, TimeCheck, ChargeCheck, TermsCheck, QuotaCheck, IndexCheck)

@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import Any
 
 from accountant.book.account import Account
-from accountant.book.chain.entries import CHARGING_KINDS, LogEntry
+from accountant.book.chain.entries import CHARGING_KINDS, START, LogEntry
 from accountant.book.limits.terms import Terms
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.quotas import is_over
-from accountant.book.running_sums import START
 from accountant.errors import LedgerCorrupt
 from accountant.ledger.totals import CompositionNotion
 

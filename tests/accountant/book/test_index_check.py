@@ -6,7 +6,7 @@ import pytest
 
 from accountant import LedgerCorrupt
 from accountant.book.chain.entries import LogEntry
-from accountant.book.checks.verification import RowCheck
+from accountant.book.verification import RowCheck
 
 ENTRIES = [
     LogEntry(1, "", {"dataset": "d", "key": "opened", "kind": "dataset"}),
