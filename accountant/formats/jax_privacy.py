@@ -160,8 +160,9 @@ def _keras(config_fields: dict[str, Any], loader: str | None) -> tuple[PlanOfNoi
     added = ADDED.check(
         "gradient_accumulation_steps", config_fields.get("gradient_accumulation_steps", 1)
     )
-    in_fit = config_fields.get("poisson_sampling_in_fit", False)
-    in_fit = BOOLEAN.check("poisson_sampling_in_fit", in_fit)
+    in_fit = BOOLEAN.check(
+        "poisson_sampling_in_fit", config_fields.get("poisson_sampling_in_fit", False)
+    )
     if added * batch > records:
         allowed = f"at most train_size / batch_size = {records // batch:,}"
         raise ParameterError("gradient_accumulation_steps", added, allowed)

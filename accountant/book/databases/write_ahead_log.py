@@ -55,7 +55,9 @@ def _has_flipped_bit(file: BinaryIO) -> bool:
     if len(header) < HEADER:
         return False
     if not _is_header(header):
-        return any(_is_header(_flipped(header, bit)) for bit in range(8 * HEADER))
+        bits = int.from_bytes(header, "big")
+        flipped_headers = ((bits ^ 1 << k).to_bytes(HEADER, "big") for k in range(8 * HEADER))
+        return any(map(_is_header, flipped_headers))
     # The words are: magic number, version, page size, checkpoint number, two of salt, two sums.
     magic, _, page, _, *salt, checksum_1, checksum_2 = struct.unpack(">8I", header)
     frame_length, (s, t) = FRAME_HEADER + page, (checksum_1, checksum_2)
@@ -97,12 +99,6 @@ def _is_header(header: bytes) -> bool:
         return False
     header_words = np.frombuffer(header, f"{MAGIC[magic]}u4", 6).astype(np.uint32)
     return bool((header_words @ _weights(3)).tolist() == stored)
-
-
-def _flipped(raw: bytes, bit: int) -> bytes:
-    flipped_bytes = bytearray(raw)
-    flipped_bytes[bit // 8] ^= 1 << bit % 8
-    return bytes(flipped_bytes)
 
 
 @cache
