@@ -16,11 +16,11 @@ from accountant import (
     ParameterError,
     RoleRefused,
 )
+from accountant.book import opening
 from accountant.book.chain import entries
 from accountant.book.chain.approvals import proposed_facts
 from accountant.book.chain.entries import FORMAT, PROPOSAL, ROLES, TERMS
 from accountant.book.limits.terms import Terms
-from accountant.book.log import Log
 from tests.accountant.book.people import DATA, TENTH, People, spend
 from tests.accountant.book.throwaway_books import SQLiteBookFile, unlooked
 
@@ -267,7 +267,7 @@ def test_what_one_curator_gave_is_not_hidden_by_older_roles():
             book.set_roles(people.roles(raise_needs=2), "two from now on")
         with pytest.MonkeyPatch.context() as patch:
             # at the opening it finds this among the last thousand entries
-            patch.setattr(Log, "check_last_entries", lambda _: None)
+            patch.setattr(opening, "check_last_entries", lambda _: None)
             with people.forging(place, "ada", roles=[2]) as log:
                 log.append(TERMS, raised(log, 2.0), "d")
             with people.forging(place, "ana", roles=[6]) as log:

@@ -125,7 +125,7 @@ def two_limits(patch):
 
 def loses_a_line_between_pages(patch):
     """Begins the next page one entry too late."""
-    edit(patch, log.Log, "_pages", "rows[-1][3]", "rows[-1][3] + 1")
+    edit(patch, log, "paged_rows", "rows[-1][0]", "rows[-1][0] + 1")
 
 
 def stops_at_a_full_page(patch):

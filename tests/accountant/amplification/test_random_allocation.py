@@ -41,7 +41,7 @@ from accountant.amplification.allocation.allocation_renyi import (
     renyi_absent,
 )
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
-from accountant.formats.plan_toml import from_toml
+from accountant.formats.plan_toml import file_from_toml
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import lognormal_lattice
 from accountant.numerics.lognormal_cut import (
@@ -332,7 +332,7 @@ def test_files_and_copies_give_an_equal_plan_back():
     count = 2
     part = { kind = "PureLoss", epsilon = 0.5 }
     """
-    assert dict(from_toml(text).losses()) == dict(
+    assert dict(file_from_toml(text).plan.losses()) == dict(
         (2 * RandomAllocation(PureLoss(0.5), 100)).losses()
     )
 
