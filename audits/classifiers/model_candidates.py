@@ -152,11 +152,11 @@ def _part_candidates(
 class NumberColumn:
     """Outputs that are single numbers, as rows of one number."""
 
-    read: Callable[[Outputs], Any]
+    numbers: Callable[[Outputs], Any]
 
     def __call__(self, outputs: Outputs) -> Any:
         """The rows."""
-        return self.read(outputs)[:, None]
+        return self.numbers(outputs)[:, None]
 
 
 @final

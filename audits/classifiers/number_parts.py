@@ -111,17 +111,17 @@ class LowBits:
 class Bit:
     """One bit of a byte."""
 
-    place: int
+    number: int  # 0 for the lowest
 
     def __call__(self, numbers: NDArray[Any]) -> Array:
         """The bits of whole numbers from 0 to 255; infinite for other numbers."""
         is_byte = (numbers >= 0) & (numbers <= 255)
         values = np.where(is_byte, numbers, 0).astype(np.int64)
-        return np.where(is_byte, (values >> self.place) & 1, np.inf)
+        return np.where(is_byte, (values >> self.number) & 1, np.inf)
 
     def describe(self, what: str) -> str:
         """The part in words."""
-        return f"bit {self.place} of {what}"
+        return f"bit {self.number} of {what}"
 
 
 @final
@@ -145,10 +145,10 @@ HIGH_BITS: tuple[Part, ...] = tuple(map(Bit, range(4, 8)))  # remainders show th
 
 def letter_name(column: int) -> str:
     """The name of a column of letters: both ends of the first texts, each of `TEXT_END` letters."""
-    text, place = divmod(column, 2 * TEXT_END)
-    if place < TEXT_END:
-        return f"letter {place + 1} of text {text + 1}"
-    return f"letter {2 * TEXT_END - place} from the end of text {text + 1}"
+    text, index = divmod(column, 2 * TEXT_END)
+    if index < TEXT_END:
+        return f"letter {index + 1} of text {text + 1}"
+    return f"letter {2 * TEXT_END - index} from the end of text {text + 1}"
 
 
 def differing_parts(
@@ -161,11 +161,10 @@ def differing_parts(
     and last bits of others.
     """
     rows = min(max(LOOKED_NUMBERS // max(first.shape[1], 1), MIN_LOOKED), MAX_LOOKED)
-    first, second = first[:rows], second[:rows]
     if min(len(first), len(second)) < 2:
         return []
-    pooled = np.concatenate([first, second])
-    labels = np.append(np.zeros(len(first), np.int64), np.ones(len(second), np.int64))
+    pooled = np.concatenate([first[:rows], second[:rows]])
+    labels = np.repeat([0, 1], [len(first[:rows]), len(second[:rows])])
     tested: list[tuple[float, int, int, Part]] = []
     for columns, part in _looked_at(pooled, parts):
         values = part(pooled[:, columns])
@@ -177,8 +176,8 @@ def differing_parts(
     from scipy.special import chdtri
 
     # A statistic above this one has, under equal laws, a probability of FALSE_PASS over all tests.
-    least = {f: float(chdtri(f, FALSE_PASS / len(tested))) for f in {f for _, f, _, _ in tested}}
-    clear = [test for test in tested if test[0] > least[test[1]]]
+    by_chance = FALSE_PASS / len(tested)
+    clear = [test for test in tested if test[0] > chdtri(test[1], by_chance)]
     # The statistic over the number of runs is 1 if the part tells the value with certainty.  Of
     # parts that tell as much, the one with the fewest values is the simplest.
     clear.sort(key=lambda test: (-round(test[0] / len(pooled), 2), test[1]))
