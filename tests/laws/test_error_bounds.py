@@ -42,6 +42,7 @@ LAWS = {
     "Renyi curves": quadratures.renyi_violation,
     "sharp Renyi curves": quadratures.sharp_renyi_violation,
     "lines of an epoch": epochs.line_violation,
+    "bounds of a line": epochs.line_bounds_violation,
     "sums of a line": epochs.line_sum_violation,
     "rough lines of an epoch": epochs.rough_line_violation,
     "rules of an epoch": epochs.rule_violation,

@@ -243,6 +243,18 @@ TERMS = {
             MixturePair, "cgf", "rule_error * growth", "rule_error"
         ),
         "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * rule_error"),
+        "turns of P": Dropped(
+            MixturePair, "quadrature_step",
+            "log_growth = log_growth - max(-1 - lowest_order, 0.0) * "
+            "np.log(np.cos(right_spread * d / 2))",
+            "log_growth = log_growth",
+        ),
+        "turns of Q": Dropped(
+            MixturePair, "quadrature_step",
+            "log_growth = log_growth - max(highest_order, 0.0) * "
+            "np.log(np.cos(left_spread * d / 2))",
+            "log_growth = log_growth",
+        ),
         "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),
         "ends of a decay": Dropped(
             MixturePair, "log_cf_bound", " + TAIL_ERROR * math.exp(min(log_growth, 600.0))"
@@ -312,6 +324,15 @@ TERMS = {
             Line, "excess",
             "outside += np.exp(min(self._log_cut_off - self._log_power, 700.0))", "pass",
         ),
+    },
+    "bounds of a line": {
+        "jumps of every step": Dropped(
+            Line, "_log_decay", "np.log(t * (jump[0] + error[0]))", "np.log(jump[0] + error[0])"
+        ),
+        "the excess of aliases": Dropped(
+            Line, "_wanted_period", "- 1 - np.log(np.abs(self._alias_tilts))", "- 1"
+        ),
+        "its peak": Dropped(Line, "_wanted_period", "- 1 - np.log", "- 2 - np.log"),
     },
     "sums of a line": {
         "exponent": Dropped(Line, "excess", "np.abs(self._tilt) * self._gap_size(gap) + "),

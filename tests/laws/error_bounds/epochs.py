@@ -90,6 +90,47 @@ def rough_line_violation():
     return ""
 
 
+def _log_of_law(law, mu, s, steps, centre, cut):
+    """ln |transform| of what a line inverts at each s, relative to ``steps`` times the centre."""
+    x, weight, _ = gauss_legendre_panels(np.linspace(-10.0, 10.0, 201), 24)
+    away = np.exp(mu * x - mu * mu / 2) - centre
+    mass = weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    whole = np.exp(-np.multiply.outer(s, away)) @ mass if law is not Law.NO_JUMPS else 0.0
+    x, weight, _ = gauss_legendre_panels(np.linspace(-10.0, min(cut, 10.0), 201), 24)
+    away = np.exp(mu * x - mu * mu / 2) - centre
+    mass = weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    below = np.exp(-np.multiply.outer(s, away)) @ mass if law is not Law.WHOLE else 0.0
+    power = {Law.WHOLE: whole**steps, Law.NO_JUMPS: below**steps}
+    return np.log(np.abs(power.get(law, whole**steps - below**steps)))
+
+
+def line_bounds_violation():
+    """The transform at other places than the nodes: far up, and where aliases are bounded."""
+    cases = itertools.product(
+        (Law.WHOLE, Law.JUMPS, Law.NO_JUMPS), ((0.5, 2), (0.5, 40), (1.2, 40)), (0.3, 1.5)
+    )
+    for law, (mu, steps), tilt in cases:
+        cut = math.inf if law is Law.WHOLE else 2.0
+        with np.errstate(over="ignore", invalid="ignore"):  # as its callers ignore it
+            line = Line(law, mu, steps, -tilt if law is Law.NO_JUMPS else tilt, cut)
+        if not line.usable:
+            continue
+        u = np.array([1e-3, 0.03, 0.3, 1.0])
+        above = np.multiply.outer(u, np.array([1.0, 1.2, 2.0]))
+        sizes = _log_of_law(law, mu, line._tilt + 1j * above.ravel(), steps, line._rule.centre, cut)
+        highest = np.max(sizes.reshape(above.shape), axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            decay = line._log_decay(u)
+        if not np.all(decay >= highest - ROUND_OFF):
+            return f"{law}, {steps} of {mu}: {highest} above {decay}"
+        tilts = line._alias_tilts
+        moments = _log_of_law(law, mu, tilts + 0j, steps, line._rule.centre, cut)
+        bounds = moments - 1 - np.log(np.abs(tilts))
+        if not np.all(line._log_alias_bounds >= bounds - ROUND_OFF):
+            return f"{law}, {steps} of {mu}: aliases {bounds} above {line._log_alias_bounds}"
+    return ""
+
+
 def line_sum_violation():
     """A line's sum of terms that are exact: its exponent, its phases and its additions."""
     with pytest.MonkeyPatch.context() as patch:
