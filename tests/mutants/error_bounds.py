@@ -12,6 +12,7 @@ from accountant.accountants import (
 )
 from accountant.accountants.advanced import Advanced
 from accountant.amplification import shuffling_bounds
+from accountant.amplification.allocation import few_steps
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
@@ -25,6 +26,7 @@ from accountant.composition.lattice import Lattice
 from accountant.losses import connect_the_dots, laplace, pure_and_approximate
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
+from accountant.numerics.lognormal_cut import CutTransform
 from accountant.numerics.lognormal_inversion import Line
 from accountant.numerics.lognormal_rule import LogNormalRule
 from accountant.verifier import contour as proof_contour
@@ -354,6 +356,25 @@ TERMS = {
         ),
         "jumps": Dropped(Line, "_power", "jump_error * np.exp(-value.real) + "),
         "jumps of all": Dropped(Line, "_power", " + np.abs(base) * grown * (1 + inexact)"),
+    },
+    "cuts of an epoch": {
+        "rule": Dropped(CutTransform, "excess_bounds", "error + missed[block]", "error"),
+        "strips": Dropped(CutTransform, "_missed_at", "float(np.min(of_strips)) + "),
+        "left of the nodes": Dropped(
+            CutTransform, "_missed_at", " + left_tail + float(", " + float("
+        ),
+        "right of the nodes": Dropped(CutTransform, "_missed_at", " + float(right_tail[-1])"),
+    },
+    "epochs of few steps": {
+        "beyond the lattice": Dropped(few_steps, "few_steps_bounds", " + lattice.left_out"),
+        "points of a range": Dropped(
+            few_steps, "lattice_across", " * t * (t - 1) * (n + 1) ** (t - 2)"
+        ),
+        "aliases below": Dropped(few_steps, "few_steps_bounds", "delta_low - alias", "delta_low"),
+        "aliases above": Dropped(few_steps, "few_steps_bounds", "delta_high + alias", "delta_high"),
+        "aliases of all points": Dropped(
+            few_steps, "few_steps_bounds", "1.02 * steps * (steps - 1) * ", "0.25 * "
+        ),
     },
     "rules of an epoch": {
         "panels": Dropped(LogNormalRule, "_panels", "missed * rate", "0.0"),

@@ -17,7 +17,7 @@ from accountant.numerics.quadrature import gauss_legendre_panels
 ROUND_OFF = 1e-9  # of the truths, which are sums of floats
 
 
-def _excess_of_sum(mu, k, steps, cut=10.0):
+def excess_of_sum(mu, k, steps, cut=10.0):
     """E (k - S)_+ of a sum of log-normals all below a cut, by rules over all of them but one."""
     if steps == 1:
         at = np.minimum(np.log(np.maximum(k, 1e-300)) / mu + mu / 2, cut)
@@ -27,7 +27,7 @@ def _excess_of_sum(mu, k, steps, cut=10.0):
     x, weight, _ = gauss_legendre_panels(*rule)
     weight = weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     left = np.subtract.outer(k, np.exp(mu * x - mu * mu / 2))
-    return _excess_of_sum(mu, left, steps - 1, cut) @ weight
+    return excess_of_sum(mu, left, steps - 1, cut) @ weight
 
 
 def _truth(law, mu, k, steps, cut):
@@ -35,9 +35,9 @@ def _truth(law, mu, k, steps, cut):
     if law is Law.NO_JUMPS:  # E (S - k)_+ where all are below the cut
         mass, mean = ndtr(cut), ndtr(cut - mu)
         first = steps * mean * mass ** (steps - 1) - k * mass**steps
-        return _excess_of_sum(mu, k, steps, cut) + first
-    whole = _excess_of_sum(mu, k, steps)
-    return whole if law is Law.WHOLE else whole - _excess_of_sum(mu, k, steps, cut)
+        return excess_of_sum(mu, k, steps, cut) + first
+    whole = excess_of_sum(mu, k, steps)
+    return whole if law is Law.WHOLE else whole - excess_of_sum(mu, k, steps, cut)
 
 
 def line_violation(seeds=range(60)):
@@ -227,7 +227,7 @@ def product_violation():
 def lattice_violation():
     """Sums of log-normals on a lattice whose products err by as much as they say."""
     made, mu, steps, k = lognormal_lattice._product, 0.7, 3, np.array([2.2, 3.9])
-    below_k = _excess_of_sum(mu, k, steps)
+    below_k = excess_of_sum(mu, k, steps)
     for below, sign in ((False, 1), (False, -1), (True, 1), (True, -1)):
 
         def rough(left, right, sign=sign):
@@ -249,7 +249,7 @@ def lattice_violation():
 def cells_violation():
     """Cells whose masses and means err by as much as a rule may."""
     made, mu, steps, k = lognormal_lattice._cells, 0.7, 3, np.array([2.2, 3.9])
-    below_k = _excess_of_sum(mu, k, steps)
+    below_k = excess_of_sum(mu, k, steps)
     for below, sign in ((False, 1), (False, -1), (True, 1), (True, -1)):
 
         def rough(*given, sign=sign):

@@ -1,0 +1,57 @@
+"""Coarse rules along the cut of a transform, and coarse lattices across the steps of an epoch."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from accountant.amplification.allocation import few_steps
+from accountant.numerics import lognormal_cut
+from accountant.numerics.lognormal_cut import CutTransform
+from tests.laws.error_bounds.epochs import excess_of_sum
+
+ROOM = 1e-6  # of the truths, whose rules have a corner
+
+
+def cut_violation():
+    """Nodes of ln r so far apart that the excess of two log-normals errs by some percent."""
+    k = np.array([2.0, 2.3, 3.5, 6.0, 12.0])
+    for mu in (0.5, 0.9, 1.6):
+        truth = excess_of_sum(mu, k, 2) + 2 - k
+        for spacing, farthest, node in itertools.product(
+            (0.06, 0.12, 0.25), (17.0, 2.0), ((5, 60), (0.3, 0.5))
+        ):
+            with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
+                patch.setattr(lognormal_cut, "FARTHEST", farthest)
+                patch.setattr(lognormal_cut, "FARTHEST_NODE", node)
+                low, high, _ = CutTransform(mu, spacing).excess_bounds(2, k)
+            lognormal_cut._sizes_of_one.cache_clear()
+            if not np.all((low <= truth + ROOM) & (truth - ROOM <= high)):
+                return f"mu {mu}, {spacing}, {farthest}, {node}: {truth} not in [{low}, {high}]"
+    return ""
+
+
+def few_steps_violation():
+    """Lattices of few points, which end early."""
+    epsilon = np.array([0.01, 0.2, 0.6, 1.2])
+    for mu, steps in ((0.8, 2), (2.0, 2), (0.7, 3)):
+        for added in (False, True):
+            k = steps * np.exp(-epsilon if added else epsilon)
+            below = excess_of_sum(mu, k, steps)
+            truth = below / k if added else (below + steps - k) / steps
+            for digits, log_range in ((1.0, 66.0), (2.5, 66.0), (32.0, 1.0), (32.0, 3.0)):
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(few_steps, "DIGITS", digits)
+                    patch.setattr(few_steps, "ALL_DIGITS", digits)
+                    patch.setattr(few_steps, "LOG_DENSITY_RANGES", (log_range,))
+                    lattice = few_steps.lattice_across
+                    lattice = getattr(lattice, "__wrapped__", lattice)
+                    patch.setattr(few_steps, "lattice_across", lattice)
+                    with np.errstate(divide="ignore"):
+                        bounds = few_steps.few_steps_bounds(mu, steps, epsilon, added=added)
+                low, high = map(np.exp, bounds)
+                # what lies beyond the lattice is missing in the lower end
+                if not np.all((low <= truth + ROOM) & (truth - ROOM <= high)):
+                    words = f"{steps} steps of {mu}, {digits} digits up to {log_range}"
+                    return f"{words}: {truth} not in [{low}, {high}]"
+    return ""
