@@ -48,6 +48,7 @@ LAWS = {
     "rough lines of an epoch": epochs.rough_line_violation,
     "cuts of an epoch": cuts.cut_violation,
     "epochs of few steps": cuts.few_steps_violation,
+    "Renyi curves of an epoch": cuts.renyi_violation,
     "rules of an epoch": epochs.rule_violation,
     "products on a lattice": epochs.product_violation,
     "sums on a lattice": epochs.lattice_violation,

@@ -12,7 +12,7 @@ from accountant.accountants import (
 )
 from accountant.accountants.advanced import Advanced
 from accountant.amplification import shuffling_bounds
-from accountant.amplification.allocation import few_steps
+from accountant.amplification.allocation import allocation_renyi, few_steps
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
@@ -374,6 +374,15 @@ TERMS = {
         "aliases above": Dropped(few_steps, "few_steps_bounds", "delta_high + alias", "delta_high"),
         "aliases of all points": Dropped(
             few_steps, "few_steps_bounds", "1.02 * steps * (steps - 1) * ", "0.25 * "
+        ),
+    },
+    "Renyi curves of an epoch": {
+        "rule": Dropped(allocation_renyi, "renyi_absent", " + log_missed"),
+        "share of the sum": Dropped(
+            allocation_renyi, "_log_transform", "-math.log1p(-missed)", "math.log1p(missed)"
+        ),
+        "two angles": Dropped(
+            allocation_renyi, "_log_transform", "missed = 2 * math.exp", "missed = 0.2 * math.exp"
         ),
     },
     "rules of an epoch": {

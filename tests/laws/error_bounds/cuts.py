@@ -1,11 +1,12 @@
 """Coarse rules along the cut of a transform, and coarse lattices across the steps of an epoch."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
-from accountant.amplification.allocation import few_steps
+from accountant.amplification.allocation import allocation_renyi, few_steps
 from accountant.numerics import lognormal_cut
 from accountant.numerics.lognormal_cut import CutTransform
 from tests.laws.error_bounds.epochs import excess_of_sum
@@ -54,4 +55,27 @@ def few_steps_violation():
                 if not np.all((low <= truth + ROOM) & (truth - ROOM <= high)):
                     words = f"{steps} steps of {mu}, {digits} digits up to {log_range}"
                     return f"{words}: {truth} not in [{low}, {high}]"
+    return ""
+
+
+def renyi_violation():
+    """The Gamma integral of an epoch's divergences, by rules of few points."""
+    x = np.linspace(-12.0, 12.0, 961)
+    mass = np.exp(-x * x / 2) * (x[1] - x[0]) / math.sqrt(2 * math.pi)
+    order = np.array([1.6, 2.0, 3.5, 9.0])
+    for mu in (0.3, 0.8, 1.5):
+        value = np.exp(mu * x - mu * mu / 2)
+        ratio = np.add.outer(value, value) / 2
+        moments = [mass @ ratio ** (1 - one) @ mass for one in order]
+        truth = np.log(moments) / (order - 1)
+        for efoldings in (1.0, 2.0, 3.0, 5.0):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(allocation_renyi, "EFOLDINGS", efoldings)
+                made = allocation_renyi._log_transform
+                patch.setattr(
+                    allocation_renyi, "_log_transform", getattr(made, "__wrapped__", made)
+                )
+                found = allocation_renyi.renyi_absent(mu, 2, order)
+            if not np.all(truth <= found + 1e-12):
+                return f"mu {mu}, {efoldings} e-foldings: {found} is below {truth}"
     return ""
