@@ -211,6 +211,24 @@ def test_a_secret_sample_has_no_loss_and_proves_nothing():
     assert upper.tolist() == [1.0, 1.0]
 
 
+def test_both_runs_release_from_one_secret_sample():
+    samples = []
+
+    class Sampled(Rounds):
+        def query(self, data):
+            samples.append(data)
+            return data.sum()
+
+    data = np.arange(1.0, 41.0)
+    neighbour = np.append(data[:-1], 0.0)
+    mechanism = PoissonSampled(Gaussian(1.0), 0.5)
+    runs = list(weighted_losses(Sampled(mechanism, 3), data, neighbour, 10, 1.0, rng=1))
+    assert (len(runs), len(samples)) == (10, 60)
+    for first, second in zip(samples[::2], samples[1::2], strict=True):
+        assert first.size == second.size
+        assert set(np.setxor1d(first, second)) <= {40.0, 0.0}
+
+
 class GivenRun:
     """Runs a given function, with the data past the gate at hand."""
 
