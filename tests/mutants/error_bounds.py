@@ -360,6 +360,7 @@ TERMS = {
     "cuts of an epoch": {
         "rule": Dropped(CutTransform, "excess_bounds", "error + missed[block]", "error"),
         "strips": Dropped(CutTransform, "_missed_at", "float(np.min(of_strips)) + "),
+        "real part": Dropped(CutTransform, "_real_part", "2 * missed + "),
         "left of the nodes": Dropped(
             CutTransform, "_missed_at", " + left_tail + float(", " + float("
         ),

@@ -19,16 +19,20 @@ def cut_violation():
     k = np.array([2.0, 2.3, 3.5, 6.0, 12.0])
     for mu in (0.5, 0.9, 1.6):
         truth = excess_of_sum(mu, k, 2) + 2 - k
-        for spacing, farthest, node in itertools.product(
-            (0.06, 0.12, 0.25), (17.0, 2.0), ((5, 60), (0.3, 0.5))
-        ):
+        rules = itertools.product((0.06, 0.12, 0.25), (17.0, 2.0), ((5, 60), (0.3, 0.5)), (42.0,))
+        few_digits = itertools.product(
+            (0.06,), (17.0,), ((5, 60),), (2.0, 4.0, 6.0, 8.0, 11.0, 15.0)
+        )
+        for spacing, farthest, node, digits in (*rules, *few_digits):
             with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
                 patch.setattr(lognormal_cut, "FARTHEST", farthest)
                 patch.setattr(lognormal_cut, "FARTHEST_NODE", node)
+                patch.setattr(lognormal_cut, "DIGITS", digits)
                 low, high, _ = CutTransform(mu, spacing).excess_bounds(2, k)
             lognormal_cut._sizes_of_one.cache_clear()
             if not np.all((low <= truth + ROOM) & (truth - ROOM <= high)):
-                return f"mu {mu}, {spacing}, {farthest}, {node}: {truth} not in [{low}, {high}]"
+                words = f"mu {mu}, {spacing}, {farthest}, {node}, {digits} digits"
+                return f"{words}: {truth} not in [{low}, {high}]"
     return ""
 
 
