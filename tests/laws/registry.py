@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from accountant import (
@@ -487,6 +488,9 @@ GATE_MUTANTS = {
     test_gate.test_query_data_never_change: {gates.sets_a_flag: ("array",)},
     test_gate.test_workers_hand_in_what_the_mechanism_can_release: {
         gates.takes_any_output: ("rows",),
+    },
+    test_gate.test_workers_hand_in_an_output_for_each_user_of_an_undeclared_mechanism: {
+        gates.asks_the_mechanism_alone: (np.ones(4),),
     },
     test_gate.test_workers_cannot_change_what_the_gate_draws: {
         gates.hands_its_copy_to_workers: (),
