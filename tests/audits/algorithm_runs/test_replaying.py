@@ -328,6 +328,22 @@ def test_an_impossible_answer_has_no_density():
     assert np.isneginf(NoisyMax(1.0).log_density(-1, np.zeros(2)))
 
 
+@pytest.mark.parametrize(
+    ("recorded", "other", "loss"),
+    [(-1.0, -3.0, 2.0), (-1.0, -math.inf, math.inf), (-math.inf, -math.inf, math.inf)],
+)
+def test_an_answer_that_neither_value_gives_costs_all(recorded, other, loss):
+    """No law of the mechanism has it, so that nothing bounds what it tells."""
+
+    class Given:
+        def log_density(self, output, value):
+            return np.array([value])
+
+    gate = replayed(A, lambda gate: gate.release(A, np.sum), DATA, DATA)
+    gate._add_loss(Given(), 0.0, recorded, other)
+    assert gate.loss == loss
+
+
 def test_a_public_side_gives_the_shape():
     class Labels(_NoisySum):
         def run(self, ledger):
