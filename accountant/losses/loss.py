@@ -102,7 +102,15 @@ class Loss(Item, Release):
     @property
     def gdp_mu(self) -> float:
         """Least mu known such that no test does better than on N(0, 1) against N(mu, 1)."""
-        return _mu_of_pure_dp(self.pure)
+        from scipy.special import ndtri_exp
+
+        # The trade-off curve of epsilon-DP touches the Gaussian's at its corner:
+        # Phi(-mu / 2) = 1 / (1 + e^epsilon).
+        epsilon = self.pure
+        if epsilon == 0 or math.isinf(epsilon):
+            return epsilon
+        # 1e-15 and 64 ulps are room for the round-off of `ndtri_exp`, near mu = 0 and elsewhere.
+        return round_up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of the finite part.
@@ -403,14 +411,3 @@ def epsilons(epsilon: ArrayLike) -> Array:
     if raw.dtype.kind not in "iuf" or np.isnan(raw).any():
         raise ParameterError("epsilon", epsilon, "a real number")
     return raw.astype(float, copy=False)
-
-
-def _mu_of_pure_dp(epsilon: float) -> float:
-    """Return the mu of epsilon-DP: its trade-off curve touches the Gaussian's at its corner."""
-    from scipy.special import ndtri_exp
-
-    # Phi(-mu / 2) = 1 / (1 + e^epsilon)
-    if epsilon == 0 or math.isinf(epsilon):
-        return epsilon
-    # 1e-15 and 64 ulps are room for the round-off of `ndtri_exp`, near mu = 0 and elsewhere.
-    return round_up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)

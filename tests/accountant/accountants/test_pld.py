@@ -75,8 +75,8 @@ def test_many_different_losses_have_laws_of_few_places(monkeypatch):
     truth = Tight().certify(plan, 1e-6)
     monkeypatch.setattr(pld, "MANY_LOSSES", 12)
     # these evaluate a profile at all places
-    monkeypatch.setattr(pld, "dominating_masses", None)
-    monkeypatch.setattr(pld, "dominated_masses", None)
+    monkeypatch.setattr(pld, "dominating_pair", None)
+    monkeypatch.setattr(pld, "dominated_pair", None)
     lower, upper = PLD(interval=1e-3).bracket(plan, 1e-6)
     assert lower <= truth.upper
     assert truth.lower <= upper <= truth.upper * (1 + 1e-3)
