@@ -23,7 +23,7 @@ from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses, finite_cell_masses
 from accountant.losses.connect_the_dots import pair_above_all
-from accountant.losses.loss_numerics import PROFILE_ONLY, LossNumerics
+from accountant.losses.loss_numerics import PROFILE_ONLY, ExactCGF, LossNumerics
 from accountant.losses.mgf import moment
 from accountant.losses.ratio_law import RatioLaw
 from accountant.numerics import Array
@@ -395,6 +395,14 @@ def single_loss(item: Item) -> Loss:
     if not isinstance(item, Loss):
         raise TypeError(f"neither a loss nor parallel plans: {type(item).__name__}")
     return item
+
+
+def exact_cgf(loss: Loss) -> ExactCGF[Any]:
+    """Return the exact cumulants of the loss's family; a loss without them is an error."""
+    cgf = loss.numerics.cgf
+    if cgf is None:
+        raise TypeError(f"no exact cumulant: {type(loss).__name__}")
+    return cgf
 
 
 def orders(order: ArrayLike) -> Array:

@@ -33,7 +33,6 @@ from accountant.amplification.sampled_gaussian.rules_to_cut import (
     cut_line,
     log_ratio,
     max_points,
-    normal_tail,
     place_on_curve,
     places_to_cut,
     short_rule,
@@ -46,6 +45,8 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import normal_tail
+from accountant.numerics.ordered_sums import product_with_errors
 from accountant.numerics.rounding import ULP, UNDERFLOW
 
 # The farthest cut, in deviations times max(mu, 1).  It leaves a tail of e^-80000, which no delta
@@ -147,12 +148,7 @@ class TruncatedSampledGaussians:
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``e^{K(z) - K(a)}`` of all on equidistant nodes, and a bound on its error."""
-        # No factor is above 1, so that the errors of factors add.
-        product, error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
-        for member in self.members:
-            ratio, member_error = member.cf_ratio(z)
-            product, error = product * ratio, error + member_error
-        return product, error
+        return product_with_errors((member.cf_ratio(z) for member in self.members), z)
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
