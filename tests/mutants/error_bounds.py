@@ -11,7 +11,7 @@ from accountant.accountants import (
     tradeoff_ends,
 )
 from accountant.accountants.advanced import Advanced
-from accountant.amplification import shuffling_bounds
+from accountant.amplification import shuffling
 from accountant.amplification.allocation import allocation_renyi, few_steps
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
@@ -648,16 +648,16 @@ TERMS = {
     },
     "clones": {
         "beyond the window": Dropped(
-            shuffling_bounds, "clone_hockey_sticks", "clones, weight) + missed", "clones, weight)"
+            shuffling, "clone_hockey_sticks", "clones, weight) + missed", "clones, weight)"
         ),
         "mass below": Dropped(
-            shuffling_bounds, "binomial_window",
+            shuffling, "binomial_window",
             "missed = bdtr(low - 1, n, chance) if low > 0 else 0.0", "missed = 0.0",
         ),
     },
     "shuffled responses": {
         "round-off": Dropped(
-            shuffling_bounds, "binary_hockey_sticks", "error = 2 * ULP * (8 + users)", "error = 0.0"
+            shuffling, "binary_hockey_sticks", "error = 2 * ULP * (8 + users)", "error = 0.0"
         ),
     },
     "sampled ratios": {
@@ -670,12 +670,12 @@ TERMS = {
         "density of a decay": Dropped(SampledRatioLaw, "log_cf_bound", " + jump / u"),
     },
     "sampled ratios far up": {
-        "polynomial": Dropped(FilonRule, "__init__", "self._interpolation_error() + "),
+        "polynomial": Dropped(FilonRule, "__init__", "interpolation_error + "),
         "the sign of a turn": Dropped(
             SampledRatioLaw, "cf_ratio", "-1.0 if self.record_added else 1.0", "1.0"
         ),
-        "sums": Dropped(FilonRule, "__init__", " + self._sum_error()"),
+        "sums": Dropped(FilonRule, "__init__", " + sum_error"),
         "rule": Dropped(FilonRule, "ratio", " + self.missed"),
-        "turns of a sum": Dropped(FilonRule, "_sum_error", "size = size + turns", "size = size"),
+        "turns of a sum": Dropped(FilonRule, "__init__", "log_sizes + turns", "log_sizes"),
     },
 }  # fmt: skip

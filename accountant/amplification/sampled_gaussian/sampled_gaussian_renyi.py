@@ -213,7 +213,7 @@ class SampledGaussianRenyi:
 
         Errors are of ln I, that is relative to I.
         """
-        rule = TrapezoidRule(*self._step(edges[0]))
+        rule = self._rule(edges[0])
         first_index = math.floor(edges[0] / rule.step)
         last_index = math.ceil(edges[1] / rule.step)
         if last_index - first_index > MAX_POINTS:
@@ -226,10 +226,10 @@ class SampledGaussianRenyi:
         value, error = (np.concatenate(column) for column in zip(*block_sums, strict=True))
         return value, error
 
-    def _step(self, left: float) -> tuple[float, float, float]:
-        """Return the step of the rule, the half-width d of its strip, and the angle mu d.
+    def _rule(self, left: float) -> TrapezoidRule:
+        """Return the rule of a grid with this left end.
 
-        The rule misses about e^{d^2/2 - 2 pi d / step} of I, where the record is added times
+        It misses about e^{d^2/2 - 2 pi d / step} of I, where the record is added times
         cos(mu d)^{x / mu} at the left end.  Of some d, each of which gives a valid bound, the one
         is taken that allows the longest step.
         """
@@ -240,7 +240,7 @@ class SampledGaussianRenyi:
             nats = nats - np.log(np.cos(self.mu * d)) / self.mu * (abs(left) - self._tail + 3)
         best = int(np.argmax(d / nats))
         width = float(d[best])
-        return float(2 * math.pi * width / nats[best]), width, self.mu * width
+        return TrapezoidRule(float(2 * math.pi * width / nats[best]), width, self.mu * width)
 
     def _sum_block(
         self, z: Array, x: Array, rule: TrapezoidRule, tails: tuple[float, float]

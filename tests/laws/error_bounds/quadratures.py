@@ -162,7 +162,7 @@ def renyi_violation(seeds=range(60)):
             patch.setattr(sampled_gaussian_renyi, "NATS", float(rng.uniform(*nats)))
             patch.setattr(SampledGaussianRenyi, "_tail", property(lambda _, tail=tail: tail))
             if windows and not added:
-                patch.setattr(SampledGaussianRenyi, "_step", _fine_step)
+                patch.setattr(SampledGaussianRenyi, "_rule", _fine_rule)
             patch.setattr(sampled_gaussian_renyi, "SHARED_REACH", 0.0 if windows else 64.0)
             found = curve.divergence(z + 1)
         truth = _divergences(curve, z)
@@ -190,8 +190,8 @@ def sharp_renyi_violation():
     return ""
 
 
-def _fine_step(curve, _):
-    return 0.05, 1.3 / curve.mu, 1.3
+def _fine_rule(curve, _):
+    return sampled_gaussian_renyi.TrapezoidRule(0.05, 1.3 / curve.mu, 1.3)
 
 
 def _divergences(curve, z):
