@@ -32,13 +32,12 @@ from accountant.amplification.sampled_ratio_cgf import (
     SampledRatioLaw,
 )
 from accountant.amplification.sampled_renyi import is_known_by_its_curve, sampled_divergence
-from accountant.composition.cgf import exact_cgf
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss, epsilons, orders
+from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture, log_mixture

@@ -75,7 +75,19 @@ class FilonRule:
         panels = max(1, math.ceil((law.high - law.low) / 2 / PANEL))
         edges = log_mixture(np.linspace(law.low, law.high, panels + 1), rate)
         self._centre, self._half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        self.missed = float(np.sum(self._interpolation_error() + self._sum_error()))
+        # Bounds on the errors in each panel; rho are the `RADII`, M the largest |F| on an ellipse.
+        log_sizes, terms = self._log_sizes(), DEGREE - 1
+        # Interpolation: 4 half E, where the best polynomial of n terms errs by
+        # E <= 2 M rho^{1-n} / (rho - 1).
+        log_error = np.min(log_sizes - terms * np.log(RADII) - np.log(RADII - 1), axis=1)
+        interpolation_error = 8 * self._half * np.exp(np.minimum(log_error, 700.0))
+        # `_summed`, up to 1.5 times `STABLE_RADIANS`:
+        # 64/15 half M e^{turns (rho - 1/rho) / 2} rho^{2-2n} / (1 - rho^-2).
+        turns = STABLE_RADIANS * 1.5 * (RADII - 1 / RADII) / 2
+        log_error = log_sizes + turns - 2 * (POINTS - 1) * np.log(RADII) - np.log1p(-(RADII**-2))
+        log_error = np.min(log_error, axis=1)
+        sum_error = 64 / 15 * self._half * np.exp(np.minimum(log_error, 700.0))
+        self.missed = float(np.sum(interpolation_error + sum_error))
 
     def ratio(self, z: Complex, sign: float) -> tuple[Complex, Array]:
         """Return ``E r^{p + iu sign} / E r^p`` at frequencies u = Im z, and its error.
@@ -168,20 +180,3 @@ class FilonRule:
         power = self._power + 1
         size = self._log_scale + size + power * (high if power > 0 else low)
         return np.where(np.isnan(size), np.inf, size)
-
-    def _interpolation_error(self) -> Array:
-        """Bound ``int |F - polynomial|`` on each panel, M the largest |F| on an ellipse rho."""
-        # 4 half E: the best polynomial of n terms errs by E <= 2 M rho^{1-n} / (rho - 1)
-        size = self._log_sizes() - (DEGREE - 1) * np.log(RADII)
-        size = np.min(size - np.log(RADII - 1), axis=1)
-        result: Array = 8 * self._half * np.exp(np.minimum(size, 700.0))
-        return result
-
-    def _sum_error(self) -> Array:
-        """Bound the error of `_summed` on each panel, up to 1.5 times `STABLE_RADIANS`."""
-        # 64/15 half M e^{turns (rho - 1/rho) / 2} rho^{2-2n} / (1 - rho^-2)
-        size = self._log_sizes()
-        turns = STABLE_RADIANS * 1.5 * (RADII - 1 / RADII) / 2
-        size = size + turns - 2 * (POINTS - 1) * np.log(RADII) - np.log1p(-(RADII**-2))
-        result: Array = 64 / 15 * self._half * np.exp(np.minimum(np.min(size, axis=1), 700.0))
-        return result

@@ -488,6 +488,9 @@ GATE_MUTANTS = {
     test_gate.test_workers_hand_in_what_the_mechanism_can_release: {
         gates.takes_any_output: ("rows",),
     },
+    test_gate.test_workers_hand_in_an_output_for_each_user_of_an_undeclared_mechanism: {
+        gates.asks_the_mechanism_alone: ((4,),),
+    },
     test_gate.test_workers_cannot_change_what_the_gate_draws: {
         gates.hands_its_copy_to_workers: (),
     },

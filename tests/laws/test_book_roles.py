@@ -132,6 +132,15 @@ def a_proposal_that_was_used(people, place):
         raise_as(people, place, "ada", epsilon, proposal=used)
 
 
+def a_proposal_from_before_other_roles(people, place):
+    used = propose(people, place, "bob", 2.0)
+    later = people.roles(curators="ada bob eve", raise_needs=2)
+    with people.open(place, "ada") as ada, people.open(place, "bob") as bob:
+        ada.set_roles(later, "eve joins")
+        bob.set_roles(later, "eve joins")
+    raise_as(people, place, "ada", 2.0, proposal=used)
+
+
 def another_kind_of_entry(people, place):
     raise_as(people, place, "ada", 2.0, proposal=5)
 
@@ -170,6 +179,7 @@ ALONE = {
     the_same_curator_twice: "'ada' has proposed it",
     another_change: "names a proposal of another change",
     a_proposal_that_was_used: "names a proposal from before the last change",
+    a_proposal_from_before_other_roles: "names a proposal from before the last change",
     another_kind_of_entry: "names no proposal of another curator",
     roles_alone: "names no proposal of another curator",
     a_later_end: "names no proposal of another curator",

@@ -456,6 +456,15 @@ def test_chernoff_bounds_of_the_other_direction_are_above_it(mu, steps):
     assert not loss.reversed.is_surely_within(1e3, 0.5)
 
 
+@pytest.mark.parametrize(("mu", "steps"), [(0.4, 6), (1.0, 30), (2.5, 200)])
+def test_what_is_surely_within_is_below_chernoffs_bound(mu, steps):
+    loss = AllocatedGaussian(mu, steps, added=True)
+    for epsilon in (0.01, 0.2, 1.0):
+        most = float(np.exp(chernoff_absent(mu, steps, np.array([epsilon]))[0]))
+        found = [loss.is_surely_within(epsilon, share * most) for share in (0.5, 0.999, 1.001)]
+        assert found == [False, False, True]
+
+
 def test_the_cheaper_direction_needs_no_lines(monkeypatch):
     monkeypatch.setattr(AllocatedGaussian, "inverse_profile", only_with_the_record)
     found = Tight().certify(RandomAllocation(GaussianLoss(2.0), 20), 1e-6)
