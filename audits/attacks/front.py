@@ -232,7 +232,7 @@ def audit_black_box(
     is_scored = isinstance(draw, ScoredDraw)
     width = 1  # how many numbers one output has; 1 also for outputs that are no numbers
     if not is_scored:
-        draw = observed_draw(draw, pair, objective.runs)
+        draw = observed_draw(draw, pair, objective.runs, executor)
         reader = ReadDraw(draw)  # turns outputs of any kind into numbers and texts
         output = reader.one_output(pair[0])
         draw = reader.bounded(output, objective.runs)  # reads only a part of endless outputs

@@ -140,7 +140,7 @@ def watch(
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {tested_delta:g}")
     objective = Objective(runs, tested_delta, 1 - bound_confidence, epsilon)
-    bets = _Bets(release, pair, objective, epsilon, error=BETTING_ERROR_SHARE * error)
+    bets = _Bets(release, pair, objective, epsilon, BETTING_ERROR_SHARE * error, executor)
     rule, guesses, unseen = bets.place(source, executor)
     if bets.stopped is not None:
         falsified, epsilon_lower = True, epsilon
@@ -189,6 +189,7 @@ class _Bets:
         objective: Objective,
         epsilon: float,
         error: float,
+        executor: Executor | None,
     ) -> None:
         self.mechanism_made_pair = pair is None and isinstance(release, Mechanism)
         self.exact: ScoreFunction | None = None
@@ -200,7 +201,7 @@ class _Bets:
             self.pair = checked_pair(pair)
             self.draw = release
             if not isinstance(release, ScoredDraw):
-                draw = observed_draw(vectorised(release), self.pair, objective.runs)
+                draw = observed_draw(vectorised(release), self.pair, objective.runs, executor)
                 reader = ReadDraw(draw)
                 self.draw = reader.bounded(reader.one_output(self.pair[0]), objective.runs)
         self.objective, self.epsilon = objective, epsilon

@@ -22,7 +22,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -348,15 +348,22 @@ def _observed_outcome(
     return ObservedOutcome(output, "\n".join([*texts, written.getvalue()]))
 
 
-def observed_draw(draw: Draw, pair: Sequence[Any], runs: int) -> Draw:
+def observed_draw(
+    draw: Draw, pair: Sequence[Any], runs: int, executor: Executor | None = None
+) -> Draw:
     """The draw, with what its runs write and warn of, if not all runs write the same.
 
     ``runs`` is the number of runs of the audit; a few more calls decide it, with generators of
-    their own.  A function that makes many runs in a call is not observed, as nobody could say which
-    run wrote what.
+    their own.  Where one call makes many runs, or runs share a process as threads do, nobody could
+    say which run wrote what: such runs are not observed.
     """
     if not isinstance(draw, Vectorised) or draw.form.size or draw.form.awaited:
         return draw
+    if executor is not None:
+        from concurrent.futures import ProcessPoolExecutor  # takes long to import
+
+        if not isinstance(executor, ProcessPoolExecutor):
+            return draw
     observed, calls = replace(draw, observed=True), min(max(runs // RUNS_PER_CALL, 1), MAX_CALLS)
     outcomes = [run for value in pair for run in observed(value, np.random.default_rng(0), calls)]
     return observed if len({run.written for run in outcomes}) > 1 else draw

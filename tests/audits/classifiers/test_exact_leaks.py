@@ -11,6 +11,7 @@ import json
 import struct
 import warnings
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -138,6 +139,15 @@ def test_a_part_that_is_kept_is_found(name):
 def test_an_honest_output_of_the_same_form_is_not_convicted(name):
     finding = audit(HONEST[name], (0, 1), 1.0, runs=1000, confidence=SURE, rng=1)
     assert finding.outcome is Outcome.SURVIVED
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_what_is_printed_is_seen_alone_where_runs_share_no_process(early):
+    """What threads print cannot be told apart, so it is not looked at."""
+    with ThreadPoolExecutor(2) as threads:
+        shared = audit(LEAKS["printed"], (0, 1), 3.0, 1000, early=early, executor=threads, rng=1)
+    alone = audit(LEAKS["printed"], (0, 1), 3.0, 1000, early=early, rng=1)
+    assert (shared.outcome, alone.outcome) == (Outcome.SURVIVED, Outcome.FALSIFIED)
 
 
 def test_an_exception_that_is_always_the_same_is_refused_and_a_different_one_is_noted():
