@@ -31,7 +31,6 @@ from accountant import (
     ZCDPLoss,
     compare,
 )
-from accountant.accountants.rdp import _least_near
 from accountant.ledger.composition_notions import notion_of
 from mechanisms import Gaussian, Laplace
 from tests.accountant.enumeration import atoms_of, delta_by_enumeration
@@ -284,24 +283,6 @@ def test_epsilon_does_not_jump_above_the_mass_at_infinity():
         for delta in (1e-6, 3e-7, 1e-9):
             spent = Basic().epsilon(count * ApproxLoss(0.5, delta), float(f"{count * delta:.12g}"))
             assert spent == 0.5 * count
-
-
-@pytest.mark.parametrize("offset", [-0.17, -0.01, 0.0, 0.07, 0.13, 0.7])
-def test_a_parabola_in_the_logarithm_has_its_least_value_found(offset):
-    grids = []
-
-    def parabola(a):
-        grids.append(a)
-        return 3.0 + (np.log(a) - 1.0) ** 2
-
-    assert _least_near(parabola, math.exp(1.0 + offset)) == pytest.approx(3.0, abs=1e-14)
-    assert len(grids) == (4 if abs(offset) < 0.2 else 5)
-    assert math.log(grids[-1].item()) == pytest.approx(1.0, abs=1e-7)
-
-
-@pytest.mark.parametrize("value", [lambda a: a, lambda a: 1 / a, lambda a: np.inf * a])
-def test_no_valley_is_found_where_there_is_none(value):
-    assert _least_near(value, 2.0) is None
 
 
 def test_renyi_orders_that_cannot_be_the_best_are_left_out(monkeypatch):
