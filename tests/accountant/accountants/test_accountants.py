@@ -30,6 +30,7 @@ from accountant import (
     ZCDPLoss,
     compare,
 )
+from accountant.accountants.base import LEAST_LOG_DELTA, NEAR, least_delta
 from accountant.ledger.composition_notions import notion_of
 from mechanisms import Gaussian, Laplace
 from tests.accountant.enumeration import atoms_of, delta_by_enumeration
@@ -213,6 +214,13 @@ def test_what_is_no_plan_is_refused(accountant, bad):
 def test_tiny_deltas_are_never_optimistic(accountant, delta):
     truth = GaussianLoss(0.01 * math.sqrt(1000)).epsilon_at(delta)
     assert accountant.epsilon(1000 * GaussianLoss(0.01), delta) >= truth
+
+
+@pytest.mark.parametrize("log_delta", [-650.0, -695.0, -699.0, -700.0])
+def test_the_least_deltas_are_found_as_closely_as_others(log_delta):
+    delta = least_delta(lambda delta: -math.log(delta), -log_delta)
+    assert log_delta - 1e-12 <= math.log(delta) <= log_delta + NEAR
+    assert least_delta(lambda delta: -math.log(delta), 710.0) == math.exp(LEAST_LOG_DELTA)
 
 
 def test_extreme_noise_is_reported_as_no_privacy():
