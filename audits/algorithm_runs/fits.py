@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import copyreg
 import inspect
 import threading
 from collections.abc import Callable, Iterator
@@ -162,6 +163,12 @@ def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
     if isinstance(value, slice):
         return [value.start, value.stop, value.step]
     state = value.__getstate__()
+    if state is None:
+        # A pickle of a deque or a Decimal holds its arguments and its items.
+        reduce = copyreg.dispatch_table.get(type(value))
+        with contextlib.suppress(TypeError):  # there is no pickle of some objects
+            reduced = reduce(value) if reduce else value.__reduce_ex__(2)
+            state = [list(part) if isinstance(part, Iterator) else part for part in reduced[1:]]
     if isinstance(state, dict):
         state = {key: part for key, part in state.items() if key != "_spending"}
     return [_name_of(value), plain(state, ancestors)]

@@ -1,6 +1,12 @@
 """Replay: leaks to the last bit, plans that depend on data, and exact privacy losses."""
 
+import copy
 import math
+import re
+from collections import deque
+from datetime import date
+from decimal import Decimal
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +15,7 @@ import pytest
 from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat, Tight
 from algorithms import PrivateLinearRegression, PrivateLogisticRegression, PrivateMean
 from audits import privacy_losses, replay
-from audits.algorithm_runs.fits import published
+from audits.algorithm_runs.fits import plain, published
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.replay_gate import OffTranscript
 from audits.algorithm_runs.replaying import difference
@@ -424,6 +430,21 @@ def test_what_a_fit_shows_is_its_state_its_fitted_properties_and_its_summary():
         "unfitted_": None,
         "summary()": "a fit with total 3.0",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (deque([1, 2]), deque([1, 3])),
+        (Decimal("0.1"), Decimal("0.2")),
+        (date(2026, 1, 1), date(2026, 1, 2)),
+        (bytearray(b"a"), bytearray(b"b")),
+        (partial(max, 1), partial(max, 2)),
+        (re.compile("a"), re.compile("b")),
+    ],
+)
+def test_what_a_pickle_has_of_an_object_without_attributes_is_shown(value, other):
+    assert plain(value) == plain(copy.copy(value)) != plain(other)
 
 
 def test_a_summary_that_tells_a_record_is_a_leak():
