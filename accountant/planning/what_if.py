@@ -16,7 +16,7 @@ from accountant.amplification.group_privacy import Grouped
 from accountant.domains import DELTA, POSITIVE, RECORDS, IntegerRange, each_checked
 from accountant.errors import BudgetExceeded, ParameterError
 from accountant.numerics.search import grow_until
-from accountant.planning.allocation import allocate
+from accountant.planning.allocation import allocate, checked_requests
 from accountant.planning.allocation_table import Allocation
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
@@ -52,7 +52,7 @@ def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted
     """
     factor = POSITIVE.check("factor", factor)
     with_more = []
-    for release in releases:
+    for release in checked_requests(releases):
         fields = dict(release.fields)
         if "sensitivity" not in fields:
             allowed = "of a class that is given its sensitivity"
@@ -101,6 +101,8 @@ def one_more(found: Allocation, release: Wanted) -> Allocation:
     >>> [round(s, 3) for s in one_more(allocate([wanted], Budget(1.0)), wanted).scales]
     [2.0, 2.0]
     """
+    if not isinstance(found, Allocation):
+        raise ParameterError("found", found, "an Allocation, which allocate returns")
     return allocate((*found.releases, release), found.budget)
 
 
@@ -234,6 +236,7 @@ def records_needed(
     >>> records_needed([mean], Budget(1.0), which=0, target=0.001, records=100).records
     1415
     """
+    releases = checked_requests(releases)
     target, records = POSITIVE.check("target", target), RECORDS.check("records", records)
     which = IntegerRange(0, len(releases) - 1).check("which", which)
 
