@@ -26,9 +26,10 @@ from accountant.plans.plan import Plan
 from algorithms.base.budgets import Gates
 
 OpenGate = Callable[[Any, Plan, Any], Any]  # of data, plan and public data
-# Types of objects that take part in a fit and are no result of it.
+# Types of objects that take part in a fit and are no result of it: `plain` shows their names alone.
 TOOLS = (Executor, np.random.Generator, FunctionType, BuiltinFunctionType, MethodType, ModuleType,
          type, type(threading.Lock()))  # fmt: skip
+# Types of values that `plain` shows as they are.
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
@@ -49,9 +50,9 @@ class AuditGates(Gates):
 def is_fitted_through_gates(algorithm: Any) -> bool:
     """Return whether an algorithm is an estimator whose ``fit`` can be driven.
 
-    A class that has another ``fit`` in place of such a one is driven by its own.  An estimator
-    whose ``fit`` takes machines is not driven by it: machines send votes, which the gate holds, so
-    it is run on their votes.
+    That is a ``fit`` that takes a ledger, of the class or of one that it inherits from; if the
+    class replaces it, its own is driven.  An estimator whose ``fit`` takes machines is not driven
+    by it: machines send votes, which the gate holds, so it is run on their votes.
     """
     owner = _owner_of_gated_fit(type(algorithm))
     if owner is None:
