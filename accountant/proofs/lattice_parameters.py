@@ -432,7 +432,7 @@ def _rule(first: float, last: float, nodes: int) -> Entry:
 
 @functools.lru_cache(maxsize=16)
 def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, float, Entry]:
-    """Return the largest loss of an epoch's rule, the negative of its least, and the integral's fields.
+    """Return the largest loss of an epoch's rule, -1 times its least, and the integral's fields.
 
     Beyond each of these losses lies a delta of `LEFT_OUT_OF_EPOCHS` times the given one.
     """
