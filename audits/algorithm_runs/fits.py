@@ -151,6 +151,8 @@ def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
     if isinstance(value, TOOLS) or id(value) in ancestors:
         return _name_of(value)
     ancestors = (*ancestors, id(value))
+    if isinstance(value, np.ma.MaskedArray):
+        return [plain(value.data, ancestors), np.ma.getmaskarray(value)]
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return np.array(value)
     if isinstance(value, np.ndarray):
