@@ -42,7 +42,13 @@ from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture, log_mixture
-from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_square
+from accountant.numerics.rounding import (
+    MAX_EXPONENT,
+    ULP,
+    round_up,
+    round_up_product,
+    round_up_square,
+)
 from accountant.plans.adjacency import (
     PRESENCE_RELATIONS,
     SAMPLING_RELATIONS,
@@ -406,6 +412,8 @@ def _sampled_outcomes(loss: Loss, rate: float) -> _Outcomes | None:
     if loss.numerics.is_upper_envelope or loss.loss_pmf is None or loss.reversed.loss_pmf is None:
         return None
     ratio, p = loss.loss_pmf
+    if np.any(ratio < -MAX_EXPONENT):
+        return None  # too little mass under P for a float, of which that under Q is a multiple
     sampled = log_mixture(ratio, rate)
     sampled_p, q = p * (rate + (1 - rate) * np.exp(-ratio)), p * np.exp(-ratio)
     q_alone = loss.reversed.infinity  # the mass of Q where P has none: there P' is (1 - rate) Q
