@@ -411,9 +411,10 @@ def _sampled_outcomes(loss: Loss, rate: float) -> _Outcomes | None:
     """Return the outcomes of a part with finitely many losses, sampled at a rate; else None."""
     if loss.numerics.is_upper_envelope or loss.loss_pmf is None or loss.reversed.loss_pmf is None:
         return None
+    # Masses below floats are left out of a list: under P of outcomes that Q may have.
+    if max(loss.max_loss, loss.reversed.max_loss) > MAX_EXPONENT:
+        return None
     ratio, p = loss.loss_pmf
-    if np.any(ratio < -MAX_EXPONENT):
-        return None  # too little mass under P for a float, of which that under Q is a multiple
     sampled = log_mixture(ratio, rate)
     sampled_p, q = p * (rate + (1 - rate) * np.exp(-ratio)), p * np.exp(-ratio)
     q_alone = loss.reversed.infinity  # the mass of Q where P has none: there P' is (1 - rate) Q

@@ -99,7 +99,7 @@ class DiscreteGaussianLoss(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """An upper bound on the mass that is not listed, or of which Q has too little for a float."""
+        """An upper bound on the mass that is not listed, or that is below floats under Q."""
         return _listed_pair(self.scale, self.shift).infinity
 
     @property

@@ -16,6 +16,8 @@ from accountant import (
     BoundedRangeLoss,
     Budget,
     BudgetExceeded,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
     GaussianLoss,
     LaplaceLoss,
     PairLoss,
@@ -221,6 +223,23 @@ def test_the_least_deltas_are_found_as_closely_as_others(log_delta):
     delta = least_delta(lambda delta: -math.log(delta), -log_delta)
     assert log_delta - 1e-12 <= math.log(delta) <= log_delta + NEAR
     assert least_delta(lambda delta: -math.log(delta), 710.0) == math.exp(LEAST_LOG_DELTA)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        LaplaceLoss(1400.0), BoundedRangeLoss(1400.0), PureLoss(1400.0),
+        DiscreteLaplaceLoss(1e-3, 1), DiscreteGaussianLoss(1e-2, 1),
+        PairLoss((1 - 1e-320, 1e-320), (1e-320, 1 - 1e-320)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_samples_of_nearly_no_noise_have_nearly_no_privacy(loss):
+    # with probability 0.1 the record is seen, and the loss is above 700 then
+    for count in (1, 3):
+        assert RDP().epsilon(count * PoissonSampled(loss, 0.1), 1e-3) > 690
+    assert Tight().epsilon(PoissonSampled(loss, 0.1), 1e-3) > 690
+    assert Tight().epsilon(loss, 1e-3) > 690
 
 
 def test_extreme_noise_is_reported_as_no_privacy():
