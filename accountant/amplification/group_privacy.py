@@ -50,6 +50,7 @@ MAX_SAMPLED_GROUP = 64
 # finitely many values, the second for losses that are discretised first.  The corners of a
 # discretised curve, some 4,000, grow with the group, and the time with its square: seconds for 300.
 MAX_ITERATED_SIZE, MAX_ITERATED_CURVE_SIZE = 2_000, 300
+LEAST_LEVEL = 1e-300  # the least level above 0 of a test: smaller numbers lose digits
 
 
 @final
@@ -249,17 +250,24 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array, float]:
     greatest = np.maximum(*(_upper_values(*curve, all_levels) for curve in curves))
     hull = lower_hull(all_levels, -greatest)
     level, power = all_levels[hull], greatest[hull]
-    levels, powers = level, power
+    levels, powers, is_too_fine = level, power, False
     for _ in range(size - 1):
         # ``level``, ``power`` are the corners of h; ``levels``, ``powers`` those of g, h iterated
         # so far.  The corners of h(g(a)) are those of g, and the levels a at which g(a) is the
         # level of a corner of h.
         preimages = np.interp(level, powers, levels)
+        is_too_fine |= bool(np.any((preimages < LEAST_LEVEL) & (level > powers[0])))
         corners = np.union1d(levels, preimages[level >= powers[0]])
         powers = np.interp(np.interp(corners, levels, powers), level, power)
         levels = corners
         keep = np.append(np.diff(levels) > 0, True)
         levels, powers = levels[keep], powers[keep]
+    if is_too_fine:
+        # Corners below floats are lost: their levels count as `LEAST_LEVEL`, their powers as at 0.
+        power_at_0 = LEAST_LEVEL
+        for _ in range(size):
+            power_at_0 = float(np.interp(power_at_0, level, power))
+        powers = np.maximum(powers, power_at_0)
     # h is concave and h(0) >= 0, so a h'(a) <= h(a): h makes no relative error larger.  Each use of
     # it adds that of its own corners, and at most 8 ULP of the straight line between two of them;
     # the error of a level counts as one of the power.

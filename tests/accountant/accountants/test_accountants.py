@@ -19,6 +19,7 @@ from accountant import (
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
+    Grouped,
     LaplaceLoss,
     PairLoss,
     Parallel,
@@ -240,6 +241,13 @@ def test_samples_of_nearly_no_noise_have_nearly_no_privacy(loss):
         assert RDP().epsilon(count * PoissonSampled(loss, 0.1), 1e-3) > 690
     assert Tight().epsilon(PoissonSampled(loss, 0.1), 1e-3) > 690
     assert Tight().epsilon(loss, 1e-3) > 690
+
+
+def test_groups_and_exchanges_of_nearly_no_noise_have_nearly_no_privacy():
+    assert Tight().epsilon(Grouped(DiscreteLaplaceLoss(1 / 500, 1), 2), 1e-3) > 990
+    assert Tight().epsilon(Grouped(DiscreteLaplaceLoss(1 / 300, 1), 2), 1e-3) < 601
+    sampled = PoissonSampled(DiscreteLaplaceLoss(1 / 1400, 1), 0.1, "replace-one")
+    assert Tight().epsilon(sampled, 1e-3) > 690
 
 
 def test_extreme_noise_is_reported_as_no_privacy():
