@@ -26,7 +26,7 @@ from accountant.losses.normal_mixture import side
 from accountant.losses.public_choice import PublicChoice
 from accountant.numerics import Array
 from accountant.numerics.logspace import log_mixture
-from accountant.numerics.rounding import round_up
+from accountant.numerics.rounding import MAX_EXPONENT, round_up
 
 NO_LOSS = PairLoss((1.0,), (1.0,))  # one outcome, which is certain on both neighbours
 
@@ -64,7 +64,7 @@ class ExchangedLoss(FiniteLoss):
     @property
     def numerics(self) -> LossNumerics:
         """A finite sum; a numerical bound unless the part itself has finitely many outcomes."""
-        is_exact = self.part.loss_pmf is not None and self.part.reversed.loss_pmf is not None
+        is_exact = _is_listed(self.part)
         return LossNumerics(FINITE_CGF, self.part.numerics.is_upper_envelope, not is_exact)
 
     @property
@@ -136,10 +136,15 @@ def _exchanged_outcomes(part: Loss, rate: float) -> DiscretisedLoss:
     return DiscretisedLoss(loss[possible], mass[possible], infinity_mass)
 
 
+def _is_listed(part: Loss) -> bool:
+    """Return whether all losses of both directions are listed: no mass is too small for a float."""
+    directions_listed = part.loss_pmf is not None and part.reversed.loss_pmf is not None
+    return directions_listed and max(part.max_loss, part.reversed.max_loss) <= MAX_EXPONENT
+
+
 def _power_pieces(part: Loss) -> _PowerPieces:
     """Return the pieces of g, from the losses of the part and their masses."""
-    loss_pmf, reversed_pmf = part.loss_pmf, part.reversed.loss_pmf
-    if loss_pmf is None or reversed_pmf is None:
+    if (loss_pmf := part.loss_pmf) is None or not _is_listed(part):
         # Finitely many losses that dominate the part's; at most 1e-250 of mass is moved to
         # infinity.
         above = discretised(part, 1e-250, upper=True)

@@ -38,7 +38,7 @@ from accountant.losses.mixture_of_gaussians import MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import Side, side
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.rounding import MAX_EXPONENT, ULP, round_up
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential, as_plan
@@ -249,17 +249,25 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array, float]:
     greatest = np.maximum(*powers_at_levels)
     hull = lower_hull(all_levels, -greatest)
     level, power = all_levels[hull], greatest[hull]
-    levels, powers = level, power
+    levels, powers, is_too_fine = level, power, False
+    least_level = math.exp(-MAX_EXPONENT)  # smaller numbers lose digits
     for _ in range(size - 1):
         # ``level``, ``power`` are the corners of h; ``levels``, ``powers`` those of g, h iterated
         # so far.  The corners of h(g(a)) are those of g, and the levels a at which g(a) is the
         # level of a corner of h.
         preimages = np.interp(level, powers, levels)
+        is_too_fine |= bool(np.any((preimages < least_level) & (level > powers[0])))
         corners = np.union1d(levels, preimages[level >= powers[0]])
         powers = np.interp(np.interp(corners, levels, powers), level, power)
         levels = corners
         keep = np.append(np.diff(levels) > 0, True)
         levels, powers = levels[keep], powers[keep]
+    if is_too_fine:
+        # Corners below floats are lost: level 0 gets the power of the least level in their place.
+        power_at_0 = least_level
+        for _ in range(size):
+            power_at_0 = float(np.interp(power_at_0, level, power))
+        powers = np.maximum(powers, power_at_0)
     # h is concave and h(0) >= 0, so a h'(a) <= h(a): h makes no relative error larger.  Each use of
     # it adds that of its own corners, and at most 8 ULP of the straight line between two of them;
     # the error of a level counts as one of the power.

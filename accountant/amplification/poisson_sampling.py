@@ -41,7 +41,13 @@ from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture, log_mixture
-from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_square
+from accountant.numerics.rounding import (
+    MAX_EXPONENT,
+    ULP,
+    round_up,
+    round_up_product,
+    round_up_square,
+)
 from accountant.plans.adjacency import (
     PRESENCE_RELATIONS,
     SAMPLING_RELATIONS,
@@ -403,6 +409,9 @@ class _Outcomes(NamedTuple):
 def _sampled_outcomes(loss: Loss, rate: float) -> _Outcomes | None:
     """Return the outcomes of a part with finitely many losses, sampled at a rate; else None."""
     if loss.numerics.is_upper_envelope or loss.loss_pmf is None or loss.reversed.loss_pmf is None:
+        return None
+    # Masses below floats are left out of a list: under P of outcomes that Q may have.
+    if max(loss.max_loss, loss.reversed.max_loss) > MAX_EXPONENT:
         return None
     ratio, p = loss.loss_pmf
     sampled = log_mixture(ratio, rate)

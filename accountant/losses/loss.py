@@ -129,6 +129,8 @@ class Loss(Item, Release):
         if math.isfinite(self.max_loss):
             # The divergence of a finite pair above the profile is an upper bound.
             pair = pair_above_all(self)
+            if pair.infinity > self.infinity * (1 + 2 * ACCURACY):
+                return np.full(a.shape, np.inf)  # its points end below the largest loss
             value, error = sum_of_finite_cgfs([(pair.loss, pair.mass)], np.ones(1), a)
             with np.errstate(invalid="ignore"):  # a NaN, of masses that are none, is refused later
                 divergence: Array = (value + error) / a

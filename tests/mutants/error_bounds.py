@@ -676,6 +676,11 @@ TERMS = {
         ),
         "sums": Dropped(FilonRule, "__init__", " + sum_error"),
         "rule": Dropped(FilonRule, "ratio", " + self.missed"),
+        "digits of a difference": Dropped(
+            FilonRule, "_log_density",
+            "self._first_sampled[panel] + self._first_r[panel] * from_start",
+            "np.expm1(y) + self._rate",
+        ),
         "turns of a sum": Dropped(FilonRule, "__init__", "log_sizes + turns", "log_sizes"),
     },
 }  # fmt: skip

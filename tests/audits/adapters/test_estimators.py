@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from accountant import ParameterError
 from audits.adapters.estimators import EstimatorAdapter
@@ -48,6 +49,30 @@ class Fitted:
     def fit(self, x, y):
         self.coef_ = np.array([x.sum(), y.sum(), float(self.random_state)])
         return self
+
+
+class Inner(BaseEstimator):
+    """An estimator with a seed."""
+
+    def __init__(self, random_state=0):
+        self.random_state = random_state
+
+
+class Outer(BaseEstimator):
+    """An estimator whose noise comes from the seed of another one."""
+
+    def __init__(self, inner=None):
+        self.inner = inner
+
+    def fit(self, x, y):
+        self.coef_ = np.random.default_rng(self.inner.random_state).normal(size=3)
+        return self
+
+
+def test_an_estimator_within_another_has_a_new_seed_in_every_run():
+    adapter, rng = EstimatorAdapter.of(Outer(Inner())), np.random.default_rng(5)
+    assert np.all(adapter.estimate(X, Y, rng) != adapter.estimate(X, Y, rng))
+    assert adapter.algorithm.inner.random_state == 0
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.25, 0.0])

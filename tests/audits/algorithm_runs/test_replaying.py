@@ -3,6 +3,11 @@
 import copy
 import itertools
 import math
+import re
+from collections import deque
+from datetime import date
+from decimal import Decimal
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +16,7 @@ import pytest
 from accountant import OffPlan, Parallel, ParameterError, PoissonSampled, PureLoss, Repeat, Tight
 from algorithms import PrivateLinearRegression, PrivateLogisticRegression, PrivateMean
 from audits import privacy_losses, replay
-from audits.algorithm_runs.fits import published
+from audits.algorithm_runs.fits import plain, published
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import RecordingLedger, same_users
 from audits.algorithm_runs.replay_gate import OffTranscript, ReplayGate
@@ -485,6 +490,23 @@ def test_what_a_fit_shows_is_its_state_its_fitted_properties_and_its_summary():
         "unfitted_": None,
         "summary()": "a fit with total 3.0",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (deque([1, 2]), deque([1, 3])),
+        (Decimal("0.1"), Decimal("0.2")),
+        (date(2026, 1, 1), date(2026, 1, 2)),
+        (bytearray(b"a"), bytearray(b"b")),
+        (partial(max, 1), partial(max, 2)),
+        (re.compile("a"), re.compile("b")),
+        (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[1, 1])),
+    ],
+)
+def test_what_a_pickle_has_of_an_object_without_attributes_is_shown(value, other):
+    assert difference(plain(value), plain(copy.copy(value))) == ""
+    assert difference(plain(value), plain(other)) != ""
 
 
 def test_a_summary_that_tells_a_record_is_a_leak():
