@@ -20,6 +20,7 @@ from accountant import (
     PairLoss,
     Parallel,
     PoissonSampled,
+    Sequential,
     Tight,
     UnsupportedPlan,
 )
@@ -193,6 +194,18 @@ def test_a_sampled_divergence_is_above_that_of_a_part_whose_laws_hardly_meet(ord
     logs = order * np.log(mixed[both]) + (1 - order) * np.log(q[both])
     assert float(sampled.renyi(order)) >= logsumexp(logs) / (order - 1) - 1e-15
     assert RDP().delta(10 * sampled, 0.3) >= Tight().delta(10 * sampled, 0.3) - 1e-6
+
+
+@pytest.mark.parametrize("order", [1.001, 1.5, 2.0])
+def test_a_sampled_divergence_of_two_releases_has_all_of_the_finite_losses(order):
+    """The two releases are known by their profile, whose limit is the mass at infinity."""
+    parts = (PairLoss([0.25, 0.75], [1.0, 0.0]), PairLoss([0.5, 0.5], [1.0, 0.0]))
+    rate = 0.75
+    sampled = PoissonSampled(Sequential(parts), rate)
+    # the only finite loss: of both first outcomes, which Q has alone
+    log_ratio = math.log(1 - rate + rate * 0.125)
+    exact = order * log_ratio / (order - 1)
+    assert float(sampled.renyi(order)) >= exact - 1e-15 / (order - 1)
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS, ids=lambda one: one.name)

@@ -59,6 +59,7 @@ LAWS = {
     "rough epochs in proofs": proof_series.rough_allocation_violation,
     "sets in proofs": proof_lattices.set_violation,
     "many responses": compositions.binomial_violation,
+    "Chernoff's bound": compositions.chernoff_violation,
     "chances to reveal all": compositions.infinity_violation,
     "ranges in advance": compositions.fixed_ranges_violation,
     "adaptive ranges": compositions.adaptive_ranges_violation,

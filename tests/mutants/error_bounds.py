@@ -15,7 +15,7 @@ from accountant.amplification import shuffling_bounds
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
-from accountant.composition import contour, pld_grid
+from accountant.composition import cgf, contour, pld_grid
 from accountant.composition.aliasing import AliasingBound
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
@@ -504,6 +504,12 @@ TERMS = {
             pairs_of_sets, "deltas_at_points", "pair.infinite", "arb(0)"
         ),
         "greatest": Dropped(pairs_of_sets, "greatest_pair", "arb.max", "arb.min"),
+    },
+    "Chernoff's bound": {
+        "large orders": Dropped(
+            cgf, "log_chernoff", "- a * np.log1p(1 / a) - np.log1p(a)",
+            "+ a * np.log(a) - (1 + a) * np.log1p(a)",
+        ),
     },
     "many responses": {
         "masses": Dropped(advanced._Binomial, "__init__", "log_p + error", "log_p"),
