@@ -99,8 +99,8 @@ class DiscreteGaussianLoss(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """An upper bound on the mass that is not listed, 1e-300."""
-        return UNLISTED_MASS
+        """The mass where the other law is too small for a float, and 1e-300 for what is unlisted."""
+        return _listed_pair(self.scale, self.shift).infinity
 
     @property
     def rho(self) -> float:
@@ -155,5 +155,8 @@ def _listed_pair(scale: float, shift: int) -> PairLoss:
     x = np.arange(-reach, reach + shift + 1)
     with np.errstate(over="ignore"):
         p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / normaliser(scale) for v in (0, shift))
+    # What has too few digits counts as 0: the mass of the other law there has an infinite loss.
+    for mass in (p, q):
+        mass[mass < np.finfo(float).tiny] = 0.0
     # The outcomes that are not listed are counted as if only P, or only Q, had them.
     return PairLoss([*p, UNLISTED_MASS, 0.0], [*q, 0.0, UNLISTED_MASS])

@@ -37,6 +37,7 @@ LAWS = {
     "noise on a grid": grids.noise_violation,
     "few outcomes": grids.few_outcomes_violation,
     "finite pairs": finite_pairs.violation,
+    "little discrete noise": finite_pairs.little_noise_violation,
     "mixtures": quadratures.mixture_violation,
     "edges of mixtures": quadratures.edges_violation,
     "Renyi curves": quadratures.renyi_violation,

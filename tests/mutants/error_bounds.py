@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from accountant import DiscreteGaussianLoss
 from accountant.accountants import (
     advanced,
     bounded_range_composition,
@@ -197,6 +198,12 @@ TERMS = {
         ),
         "aliases": Dropped(Lattice, "_bounds", "total - noise - alias", "total - noise"),
         "terms": Dropped(Lattice, "integrate", "error + turn", "turn"),
+    },
+    "little discrete noise": {
+        "masses too small for a float": Dropped(
+            DiscreteGaussianLoss, "infinity", "_listed_pair(self.scale, self.shift).infinity",
+            "UNLISTED_MASS",
+        ),
     },
     "finite pairs": {
         "gaps": Dropped(

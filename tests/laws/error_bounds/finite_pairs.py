@@ -1,11 +1,12 @@
 """Finite pairs above and below a profile that is known at few points, or to few digits."""
 
 import itertools
+import math
 
 import mpmath
 import numpy as np
 
-from accountant import GaussianLoss, LaplaceLoss, PureLoss
+from accountant import DiscreteGaussianLoss, GaussianLoss, LaplaceLoss, PureLoss
 from accountant.losses import connect_the_dots
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics.rounding import ACCURACY
@@ -115,3 +116,17 @@ def violation():
         few_points_violation() or rough_profile_violation() or small_loss_violation()
         or cut_violation()
     )  # fmt: skip
+
+
+def little_noise_violation():
+    """Discrete noise so little that masses of the neighbour are too small for a float."""
+    for scale, shift in ((1 / 60, 1), (0.027, 1), (0.5, 20), (1.0, 33), (1.0, 40), (3.0, 120)):
+        loss = DiscreteGaussianLoss(scale, shift)
+        losses, masses = loss.loss_pmf
+        if not math.isclose(loss.infinity + float(masses.sum()), 1.0, rel_tol=1e-12):
+            return f"{loss}: mass {loss.infinity} at infinity beside {float(masses.sum())}"
+        # at least half of the outcomes, those up to 0, have a loss of this and more
+        least = 0.5 * (shift / scale) ** 2
+        if not loss.epsilon_at(0.25) >= 0.99 * least:
+            return f"{loss}: epsilon {loss.epsilon_at(0.25)} at delta 0.25"
+    return ""
