@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
-from accountant.losses.finite import FiniteLoss
+from accountant.losses.finite import FINITE_CGF, FiniteLoss
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, orders
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
@@ -99,8 +100,13 @@ class DiscreteGaussianLoss(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """The mass where the other law is too small for a float, and 1e-300 for what is unlisted."""
+        """The mass where the other law is too small for a float, and 1e-300 of the unlisted."""
         return _listed_pair(self.scale, self.shift).infinity
+
+    @property
+    def numerics(self) -> LossNumerics:
+        """A finite sum; a numerical bound where finite losses count as infinite."""
+        return LossNumerics(FINITE_CGF, is_numerical=self.infinity > 1e-100)
 
     @property
     def rho(self) -> float:

@@ -38,6 +38,8 @@ LAWS = {
     "few outcomes": grids.few_outcomes_violation,
     "finite pairs": finite_pairs.violation,
     "little discrete noise": finite_pairs.little_noise_violation,
+    "large groups": finite_pairs.large_group_violation,
+    "masses of samples": finite_pairs.sampled_masses_violation,
     "mixtures": quadratures.mixture_violation,
     "edges of mixtures": quadratures.edges_violation,
     "Renyi curves": quadratures.renyi_violation,

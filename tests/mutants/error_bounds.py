@@ -12,7 +12,8 @@ from accountant.accountants import (
     tradeoff_ends,
 )
 from accountant.accountants.advanced import Advanced
-from accountant.amplification import shuffling_bounds
+from accountant.amplification import group_privacy, poisson_sampling, shuffling_bounds
+from accountant.amplification.group_privacy import GroupLoss
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
@@ -203,6 +204,18 @@ TERMS = {
         "masses too small for a float": Dropped(
             DiscreteGaussianLoss, "infinity", "_listed_pair(self.scale, self.shift).infinity",
             "UNLISTED_MASS",
+        ),
+    },
+    "large groups": {
+        "levels too small for a float": Dropped(
+            group_privacy, "_power_curve", "np.max(power[is_lost], initial=0.0)", "0.0"
+        ),
+        "no lower end of a cut": Dropped(GroupLoss, "numerics", " or is_cut"),
+    },
+    "masses of samples": {
+        "outcomes of Q alone": Dropped(
+            poisson_sampling, "_sampled_outcomes", "1 - rate + rate * ratio_of_q",
+            "rate * ratio_of_q",
         ),
     },
     "finite pairs": {
