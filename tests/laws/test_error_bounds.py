@@ -38,6 +38,7 @@ LAWS = {
     "few outcomes": grids.few_outcomes_violation,
     "finite pairs": finite_pairs.violation,
     "little discrete noise": finite_pairs.little_noise_violation,
+    "far moments": finite_pairs.far_moments_violation,
     "large groups": finite_pairs.large_group_violation,
     "masses of samples": finite_pairs.sampled_masses_violation,
     "mixtures": quadratures.mixture_violation,

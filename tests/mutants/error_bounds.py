@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from accountant import DiscreteGaussianLoss
+from accountant import DiscreteGaussianLoss, Loss
 from accountant.accountants import (
     advanced,
     bounded_range_composition,
@@ -204,6 +204,11 @@ TERMS = {
         "masses too small for a float": Dropped(
             DiscreteGaussianLoss, "infinity", "_listed_pair(self.scale, self.shift).infinity",
             "UNLISTED_MASS",
+        ),
+    },
+    "far moments": {
+        "moved mass": Dropped(
+            Loss, "renyi", "np.logaddexp(value + error, moved)", "(value + error)"
         ),
     },
     "large groups": {

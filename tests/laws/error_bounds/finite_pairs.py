@@ -13,6 +13,7 @@ from accountant import (
     LaplaceLoss,
     PoissonSampled,
     PureLoss,
+    SampledWithoutReplacement,
     Tight,
 )
 from accountant.amplification.group_privacy import GroupLoss
@@ -162,4 +163,20 @@ def sampled_masses_violation():
             losses, masses = one.loss_pmf
             if not math.isclose(one.infinity + float(masses.sum()), 1.0, rel_tol=1e-12):
                 return f"{one} has masses {masses} at {losses}"
+    return ""
+
+
+def far_moments_violation():
+    """Rényi curves of losses so large that no point of a finite pair reaches them."""
+    rate, orders = 0.01, np.array([1.1, 2.0, 30.0])
+    for epsilon in (2.0, 600.0, 1000.0):
+        sampled = SampledWithoutReplacement(PureLoss(epsilon), 1, 100)
+        share = 1 / (1 + math.exp(-epsilon))
+        largest = math.log1p(rate * math.expm1(epsilon)) if epsilon < 700 else (
+            epsilon + math.log(rate)
+        )  # fmt: skip
+        mass = rate * share + (1 - rate) * (1 - share)
+        found = sampled.renyi(orders)
+        if not np.all(found >= (largest + math.log(mass) / (orders - 1)) * (1 - 1e-12)):
+            return f"{sampled}: divergences {found}, and a loss {largest} of mass {mass}"
     return ""
