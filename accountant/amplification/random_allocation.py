@@ -185,7 +185,8 @@ def _allocated_pair(part: Loss, steps: int) -> PairLoss:
     q[is_split] = np.maximum(q[is_split], least_mass)
     q[is_split & (ratio > 1)], p[is_split & (ratio < 1)] = 0.0, 0.0
     # The sums are these already, but for round-off.
-    p *= mass_p.sum() / p.sum()
+    if p.any():  # else P has outcomes alone that Q never has
+        p *= mass_p.sum() / p.sum()
     q /= q.sum()
     if part.infinity:  # the mass under P of outcomes that Q cannot have: they reveal the record
         p, q = np.append(p, part.infinity), np.append(q, 0.0)

@@ -226,6 +226,11 @@ def test_outcomes_of_tiny_probability_keep_their_loss(part, steps, truth):
     assert truth <= Tight().epsilon(plan, 0.0) <= truth * (1 + 1e-9)
 
 
+def test_an_epoch_of_releases_that_reveal_the_record_reveals_it():
+    ((loss, _),) = RandomAllocation(PairLoss([1.0, 0.0], [0.0, 1.0]), 3).losses()
+    assert (loss.infinity, loss.reversed.infinity) == (1.0, 1.0)
+
+
 def test_an_outcome_that_both_data_sets_rarely_share_keeps_its_probability():
     plan = RandomAllocation(PairLoss([1e-14, 1 - 1e-14], [1.0, 0.0]), 2)
     ((loss, _),) = plan.reversed.losses()
