@@ -144,7 +144,11 @@ class Direction:
         """
         if delta == 0:
             total = Basic().one_way_epsilon(self.plan, 0.0)
-            lower = total if math.isinf(total) else _lower_sum(self.composition, total)
+            # A numerical bound may have infinite losses where those of the plan are only large.
+            is_loose = any(
+                loss.numerics.is_numerical and loss.infinity for loss, _ in self.composition.items
+            )
+            lower = 0.0 if is_loose else _lower_sum(self.composition, total)
             return Certificate(lower, total, "sum of the bounds")
         if self.parts:
             return self._certify_parallel(delta)
@@ -446,6 +450,8 @@ def _at_most(interval: Certificate, envelope_epsilon: float) -> Certificate:
 
 def _lower_sum(composition: Composition, total: float) -> float:
     """Return a lower bound on the epsilon at delta 0, whose upper bound ``total`` is of `Basic`."""
+    if math.isinf(total):
+        return total
     # `Basic` adds the decimals of the losses.  A number of at most 15 digits is what the user gave,
     # and exact; a longer one was computed, and rounded up.
     losses = composition.items

@@ -38,7 +38,7 @@ from accountant.losses.mixture_of_gaussians import MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import Side, side
 from accountant.numerics import Array
-from accountant.numerics.rounding import MAX_EXPONENT, ULP, round_up
+from accountant.numerics.rounding import ULP, round_up
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential, as_plan
@@ -138,7 +138,7 @@ class GroupLoss(FiniteLoss):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return ``sup_a h(h(...h(a))) - e^eps a``, with h(a) the greatest power at level a."""
-        level, power, _ = _power_curve(self.loss, self.size)
+        level, power, *_ = _power_curve(self.loss, self.size)
         e = epsilons(epsilon)
         # The power is concave in the level.  So the supremum lies at the first corner from which on
         # the slope is at most e^eps.  An exponent above 700 nats could overflow.
@@ -170,13 +170,14 @@ class GroupLoss(FiniteLoss):
 
     @property
     def numerics(self) -> LossNumerics:
-        """A finite sum; a numerical bound unless the loss itself has finitely many outcomes."""
-        return LossNumerics(FINITE_CGF, is_numerical=self.loss.loss_pmf is None)
+        """A finite sum; a numerical bound where the curve is not that of finitely many outcomes."""
+        is_cut = _power_curve(self.loss, self.size)[3]
+        return LossNumerics(FINITE_CGF, is_numerical=self.loss.loss_pmf is None or is_cut)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
         """The finite losses and their masses: each piece of the power curve is an outcome."""
-        level, power, _ = _power_curve(self.loss, self.size)
+        level, power, *_ = _power_curve(self.loss, self.size)
         p, q = np.diff(power), np.diff(level)
         possible = (p > 0) & (q > 0)
         return np.log(p[possible]) - np.log(q[possible]), p[possible]
@@ -229,8 +230,10 @@ def _hits(mu: float, rate: float, records: int) -> Side:
 
 
 @functools.lru_cache(maxsize=64)
-def _power_curve(loss: Loss, size: int) -> tuple[Array, Array, float]:
+def _power_curve(loss: Loss, size: int) -> tuple[Array, Array, float, bool]:
     """Return corners (level, power) of the most powerful tests against a group, and their error.
+
+    The last value says whether levels too small for a float were taken for 0.
 
     h(a) is the greatest power at level a against one record, which may change either way.  So h is
     the least concave curve above the curves of both directions.  Against a group the power is
@@ -249,25 +252,23 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array, float]:
     greatest = np.maximum(*powers_at_levels)
     hull = lower_hull(all_levels, -greatest)
     level, power = all_levels[hull], greatest[hull]
-    levels, powers, is_too_fine = level, power, False
-    least_level = math.exp(-MAX_EXPONENT)  # smaller numbers lose digits
+    levels, powers, is_cut = level, power, False
     for _ in range(size - 1):
         # ``level``, ``power`` are the corners of h; ``levels``, ``powers`` those of g, h iterated
         # so far.  The corners of h(g(a)) are those of g, and the levels a at which g(a) is the
         # level of a corner of h.
         preimages = np.interp(level, powers, levels)
-        is_too_fine |= bool(np.any((preimages < least_level) & (level > powers[0])))
-        corners = np.union1d(levels, preimages[level >= powers[0]])
+        is_corner = level >= powers[0]
+        # The level of a corner may be too small for a float.  Its power is then that of level 0:
+        # the loss there counts as infinite.
+        is_lost = (level > powers[0]) & (preimages < np.finfo(float).tiny)
+        corners = np.union1d(levels, preimages[is_corner & ~is_lost])
         powers = np.interp(np.interp(corners, levels, powers), level, power)
+        powers = np.maximum(powers, np.max(power[is_lost], initial=0.0))
+        is_cut |= bool(is_lost.any())
         levels = corners
         keep = np.append(np.diff(levels) > 0, True)
         levels, powers = levels[keep], powers[keep]
-    if is_too_fine:
-        # Corners below floats are lost: level 0 gets the power of the least level in their place.
-        power_at_0 = least_level
-        for _ in range(size):
-            power_at_0 = float(np.interp(power_at_0, level, power))
-        powers = np.maximum(powers, power_at_0)
     # h is concave and h(0) >= 0, so a h'(a) <= h(a): h makes no relative error larger.  Each use of
     # it adds that of its own corners, and at most 8 ULP of the straight line between two of them;
     # the error of a level counts as one of the power.
@@ -276,7 +277,7 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array, float]:
     # Round-off may leave corners that are not concave.  The slopes of the hull fall, as
     # `GroupLoss.profile`, which searches them, needs; it is nowhere below the corners.
     hull = lower_hull(levels, -powers)
-    return levels[hull], powers[hull], error
+    return levels[hull], powers[hull], error, is_cut
 
 
 def _test_corners(loss: Loss) -> tuple[Array, Array, float]:

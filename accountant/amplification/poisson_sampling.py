@@ -42,7 +42,6 @@ from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture, log_mixture
 from accountant.numerics.rounding import (
-    MAX_EXPONENT,
     ULP,
     round_up,
     round_up_product,
@@ -385,7 +384,10 @@ class _RecordAdded:
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
         outcomes = _sampled_outcomes(self.loss, self.rate)
-        return None if outcomes is None else (-outcomes.loss, outcomes.q)
+        if outcomes is None:
+            return None
+        has_mass = outcomes.q > 0  # it may be too small for a float
+        return -outcomes.loss[has_mass], outcomes.q[has_mass]
 
     def cell_masses(self, edges: Array) -> CellMasses | None:
         # This pair's first law is the second one of the removed record, and its loss is negated.
@@ -410,12 +412,16 @@ def _sampled_outcomes(loss: Loss, rate: float) -> _Outcomes | None:
     """Return the outcomes of a part with finitely many losses, sampled at a rate; else None."""
     if loss.numerics.is_upper_envelope or loss.loss_pmf is None or loss.reversed.loss_pmf is None:
         return None
-    # Masses below floats are left out of a list: under P of outcomes that Q may have.
-    if max(loss.max_loss, loss.reversed.max_loss) > MAX_EXPONENT:
-        return None
+    # Of losses above 0 the masses of P are read, of those below 0 the masses of Q: the other one
+    # may be too small for a float.
     ratio, p = loss.loss_pmf
+    opposite, q = loss.reversed.loss_pmf
+    above, below = ratio >= 0, opposite > 0
+    ratio, p, q = np.append(-opposite[below], ratio[above]), p[above], q[below]
+    ratio_of_q, ratio_of_p = np.exp(ratio[: q.size]), np.exp(-ratio[q.size :])
     sampled = log_mixture(ratio, rate)
-    sampled_p, q = p * (rate + (1 - rate) * np.exp(-ratio)), p * np.exp(-ratio)
+    sampled_p = np.append(q * (1 - rate + rate * ratio_of_q), p * (rate + (1 - rate) * ratio_of_p))
+    q = np.append(q, p * ratio_of_p)
     q_alone = loss.reversed.infinity  # the mass of Q where P has none: there P' is (1 - rate) Q
     if q_alone and rate < 1:
         sampled = np.append(sampled, math.log1p(-rate))

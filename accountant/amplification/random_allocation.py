@@ -168,10 +168,25 @@ def _allocated_pair(part: Loss, steps: int) -> PairLoss:
     log_factorial = np.append(0.0, np.cumsum(np.log(np.arange(1, steps + 1, dtype=np.longdouble))))
     log_mass = np.log((mass / mass.sum()).astype(np.longdouble))
     log_q = log_factorial[steps] - log_factorial[counts].sum(axis=1) + ordered_dot(counts, log_mass)
-    q = np.exp(log_q).astype(float)
-    p = q * ordered_dot(counts, ratio) / steps
-    # The sums are 1 - infinity and 1 already, but for round-off.
-    p *= (1 - part.infinity) / p.sum()
+    ratio = ordered_dot(counts, ratio) / steps
+    # The lesser of two masses, where it is above 0, may be too small for a float.  Both are then
+    # raised by one factor, which keeps the loss.  Where this would add much to the greater one, the
+    # lesser becomes 0, an infinite loss.
+    least_mass = 4 * float(np.finfo(float).tiny)
+    with np.errstate(divide="ignore"):
+        log_ratio = np.log(ratio)
+    log_lesser = log_q + np.where(ratio > 0, np.minimum(log_ratio, 0.0), 0.0)
+    log_factor = np.maximum(math.log(least_mass) - log_lesser, 0.0)
+    raised = np.exp(log_q + log_factor + np.maximum(log_ratio, 0.0))
+    is_split = (log_factor > 0) & (raised > ULP * ULP)
+    q = np.exp(log_q + np.where(is_split, 0.0, log_factor)).astype(float)
+    p = q * ratio
+    p[is_split] = np.maximum(np.exp(log_q + log_ratio).astype(float), least_mass)[is_split]
+    q[is_split] = np.maximum(q[is_split], least_mass)
+    q[is_split & (ratio > 1)], p[is_split & (ratio < 1)] = 0.0, 0.0
+    # The sums are these already, but for round-off.
+    if p.any():  # else P has outcomes alone that Q never has
+        p *= mass_p.sum() / p.sum()
     q /= q.sum()
     if part.infinity:  # the mass under P of outcomes that Q cannot have: they reveal the record
         p, q = np.append(p, part.infinity), np.append(q, 0.0)

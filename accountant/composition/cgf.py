@@ -131,7 +131,8 @@ class PlanCGF:
 def log_chernoff(cumulant: Array, a: Array) -> Array:
     """Return ``ln c`` such that delta is at most ``c e^{-a epsilon}``, from ``K(a)`` or more."""
     # The greatest (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020).
-    log_bound: Array = cumulant + a * np.log(a) - (1 + a) * np.log1p(a)
+    # Its logarithm is a sum of two terms, which keep their digits also at large a.
+    log_bound: Array = cumulant - a * np.log1p(1 / a) - np.log1p(a)
     return log_bound
 
 

@@ -269,7 +269,7 @@ def delta_interval(
     tilt = saddlepoint(composition.cgf, epsilon=epsilon)
     # Chernoff's bound, which needs no integral: delta <= min over real orders a of c(a) e^{-a e}
     orders = tilt * TILT_FACTORS
-    exponents = composition.cgf.log_chernoff(orders) - orders * epsilon
+    exponents = composition.cgf.log_chernoff(orders) - orders * epsilon * (1 - 2 * ULP)
     exponent = float(min(exponents[np.isfinite(exponents)], default=0.0))
     high = math.exp(min(exponent + 1e-12 * (1 + abs(exponent)), 0.0))  # 1e-12: for round-off
     neighbourhood = Neighbourhood(composition, tilt, epsilon, width)

@@ -21,7 +21,7 @@ from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.planning.error_measures import Deviation, Maximum, Measure, Selection
 from accountant.planning.requests import Wanted
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, Repeat
 from accountant.serialisation.plan_json import (
     KeyPath,
     PlanFileError,
@@ -120,13 +120,13 @@ def _release_without_noise(
 
 def to_table(release: Wanted) -> dict[str, Any]:
     """Return the release as a table; a family or an error that is a function is refused."""
-    table: dict[str, Any] = {"name": release.name} if release.name else {}
+    table: dict[str, Any]
     if isinstance(release.family, Plan):
-        table |= to_dict(release.family)
+        table = to_dict(release.family)
     elif isinstance(release.family, Template):
-        table |= json.loads(release.family.text)
+        table = json.loads(release.family.text)
     elif isinstance(release.family, type):
-        table |= {"kind": release.family.__name__}
+        table = {"kind": release.family.__name__}
         table |= {key: to_plain_value(value) for key, value in release.fields}
     else:
         raise ParameterError(
@@ -135,7 +135,11 @@ def to_table(release: Wanted) -> dict[str, Any]:
     if release.scale is not None:
         table[release.knob] = release.scale
     if release.count != 1:
+        if "count" in table:  # that of a `Repeat`, which stays the part's own
+            table = {"kind": Repeat.__name__, "part": table}
         table["count"] = release.count
+    if release.name:
+        table = {"name": release.name, **table}
     if release.error is not None:
         table["error"] = _measure_as_value(release.error)
     return table | {

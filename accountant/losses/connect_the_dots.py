@@ -58,11 +58,12 @@ class Discretisable(Profiled, Protocol):
 def pair_above(profile: Profile, points: Array, last_value: float | None = None) -> FinitePair:
     """Return a pair whose profile is above ``profile``; ``points`` are increasing epsilons.
 
-    ``last_value`` is the profile's value at the last of them, where that is known exactly.
+    ``last_value`` is the profile's value at the last of them, where that is known exactly.  It is
+    not raised: the difference would be missing in the moments of the finite losses.
     """
-    values = np.clip(profile(points), 0.0, 1.0)
+    values = np.clip(profile(points), 0.0, 1.0) * (1 + ACCURACY)
     values[-1] = values[-1] if last_value is None else last_value
-    values = np.minimum.accumulate(values) * (1 + ACCURACY)
+    values = np.minimum.accumulate(values)
     x_less_1, is_apart = _x_less_1(points)
     points, values = points[is_apart], np.append(1.0, np.minimum(values[is_apart], 1.0))
     corners = lower_hull(x_less_1, values)

@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
-from accountant.losses.finite import FiniteLoss
+from accountant.losses.finite import FINITE_CGF, FiniteLoss
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, orders
+from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
@@ -99,8 +100,13 @@ class DiscreteGaussianLoss(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """An upper bound on the mass that is not listed, or that is below floats under Q."""
+        """The mass where the other law is too small for a float, and 1e-300 of the unlisted."""
         return _listed_pair(self.scale, self.shift).infinity
+
+    @property
+    def numerics(self) -> LossNumerics:
+        """A finite sum; a numerical bound where finite losses count as infinite."""
+        return LossNumerics(FINITE_CGF, is_numerical=self.infinity > 1e-100)
 
     @property
     def rho(self) -> float:
@@ -155,5 +161,8 @@ def _listed_pair(scale: float, shift: int) -> PairLoss:
     x = np.arange(-reach, reach + shift + 1)
     with np.errstate(over="ignore"):
         p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / normaliser(scale) for v in (0, shift))
+    # What has too few digits counts as 0: the mass of the other law there has an infinite loss.
+    for mass in (p, q):
+        mass[mass < np.finfo(float).tiny] = 0.0
     # The outcomes that are not listed are counted as if only P, or only Q, had them.
     return PairLoss([*p, UNLISTED_MASS, 0.0], [*q, 0.0, UNLISTED_MASS])

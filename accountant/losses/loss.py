@@ -129,12 +129,15 @@ class Loss(Item, Release):
         if math.isfinite(self.max_loss):
             # The divergence of a finite pair above the profile is an upper bound.
             pair = pair_above_all(self)
-            if pair.infinity > self.infinity * (1 + 2 * ACCURACY):
-                return np.full(a.shape, np.inf)  # its points end below the largest loss
             value, error = sum_of_finite_cgfs([(pair.loss, pair.mass)], np.ones(1), a)
-            with np.errstate(invalid="ignore"):  # a NaN, of masses that are none, is refused later
-                divergence: Array = (value + error) / a
-            return divergence
+            with np.errstate(invalid="ignore", divide="ignore"):
+                # The pair may have moved mass from losses above its points to infinity.  In the
+                # moment of x = e^L this is at most the mass times the slope of x^(a+1) at the
+                # largest x.  A NaN, of masses that are none, is refused later.
+                moved = np.log(np.maximum(pair.infinity - self.infinity, 0.0))
+                moved = moved + np.log1p(a) + a * self.max_loss
+                divergence: Array = np.logaddexp(value + error, moved) / a
+            return np.minimum(divergence, self.max_loss)
         with np.errstate(divide="ignore"):  # the finite part may be empty
             moments = np.vectorize(lambda z: moment(self, z), otypes=[float])
             log_moment: Array = np.log(moments(a))

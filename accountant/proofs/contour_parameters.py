@@ -333,7 +333,7 @@ def _dyadic(value: float) -> float:
 
 def _log_chernoff_factor(a: float) -> float:
     """Return the logarithm of c_a, the greatest ``(1 - e^{-y}) e^{-ay}`` over y > 0."""
-    return a * math.log(a) - (a + 1) * math.log1p(a)
+    return -a * math.log1p(1 / a) - math.log1p(a)
 
 
 def _moment_fields(parts: Parts, a: float) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from algorithms.voting.vote_collection import VoteCollector
 from mechanisms import Laplace, piecewise_uniform
 from mechanisms.exact_noise import integer_directions
 from tests.accountant.book import test_verify_sentences
+from tests.accountant.formats import test_written_plans
 from tests.accountant.numerics import test_search
 from tests.laws import (
     algorithms,
@@ -128,6 +129,7 @@ from tests.mutants import (
     vectors,
     verification,
     wrappers,
+    written_plans,
 )
 
 
@@ -307,6 +309,11 @@ register(
 register(
     "sampled_renyi", lambda patched: under(patched, test_sampled_renyi.violation),
     {patched.__name__: (patched, None) for patched in sampled_renyi.MUTANTS},
+)  # fmt: skip
+
+register(
+    "written plans", lambda patched: under(patched, test_written_plans.violation),
+    {patched.__name__: (patched, None) for patched in written_plans.MUTANTS},
 )  # fmt: skip
 
 register(

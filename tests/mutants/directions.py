@@ -82,7 +82,7 @@ def weighs_a_sample_with_the_other_side(patch):
     """Gives the losses of a sampled pair the masses of the other distribution."""
     edit(
         patch, poisson_sampling._RecordAdded, "loss_pmf",
-        "outcomes.q", "outcomes.p",
+        "outcomes.loss[has_mass], outcomes.q", "outcomes.loss[has_mass], outcomes.p",
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from accountant import DiscreteGaussianLoss, Loss
 from accountant.accountants import (
     advanced,
     bounded_range_composition,
@@ -11,12 +12,13 @@ from accountant.accountants import (
     tradeoff_ends,
 )
 from accountant.accountants.advanced import Advanced
-from accountant.amplification import shuffling
+from accountant.amplification import group_privacy, poisson_sampling, shuffling
 from accountant.amplification.allocation import allocation_renyi, few_steps
+from accountant.amplification.group_privacy import GroupLoss
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
-from accountant.composition import contour, pld_grid
+from accountant.composition import cgf, contour, pld_grid
 from accountant.composition.aliasing import AliasingBound
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
@@ -199,6 +201,29 @@ TERMS = {
         ),
         "aliases": Dropped(Lattice, "_bounds", "total - noise - alias", "total - noise"),
         "terms": Dropped(Lattice, "integrate", "error + turn", "turn"),
+    },
+    "little discrete noise": {
+        "masses too small for a float": Dropped(
+            DiscreteGaussianLoss, "infinity", "_listed_pair(self.scale, self.shift).infinity",
+            "UNLISTED_MASS",
+        ),
+    },
+    "far moments": {
+        "moved mass": Dropped(
+            Loss, "renyi", "np.logaddexp(value + error, moved)", "(value + error)"
+        ),
+    },
+    "large groups": {
+        "levels too small for a float": Dropped(
+            group_privacy, "_power_curve", "np.max(power[is_lost], initial=0.0)", "0.0"
+        ),
+        "no lower end of a cut": Dropped(GroupLoss, "numerics", " or is_cut"),
+    },
+    "masses of samples": {
+        "outcomes of Q alone": Dropped(
+            poisson_sampling, "_sampled_outcomes", "1 - rate + rate * ratio_of_q",
+            "rate * ratio_of_q",
+        ),
     },
     "finite pairs": {
         "gaps": Dropped(
@@ -556,6 +581,12 @@ TERMS = {
             pairs_of_sets, "deltas_at_points", "pair.infinite", "arb(0)"
         ),
         "greatest": Dropped(pairs_of_sets, "greatest_pair", "arb.max", "arb.min"),
+    },
+    "Chernoff's bound": {
+        "large orders": Dropped(
+            cgf, "log_chernoff", "- a * np.log1p(1 / a) - np.log1p(a)",
+            "+ a * np.log(a) - (1 + a) * np.log1p(a)",
+        ),
     },
     "many responses": {
         "masses": Dropped(advanced._Binomial, "__init__", "log_p + error", "log_p"),

@@ -205,7 +205,7 @@ def test_round_off_of_the_iterated_curve_does_not_hide_its_corners():
         [0.39531170310237346, 0.3478337464388685, 0.25685455045875816],
     )
     loss = GroupLoss(pair, 18)
-    level, power, _ = group_privacy._power_curve(pair, 18)
+    level, power, *_ = group_privacy._power_curve(pair, 18)
     assert np.all(np.diff(np.diff(power) / np.diff(level)) <= 1e-9)
     assert loss.profile([6.902966949778665])[0] >= 0.27579
 

@@ -207,6 +207,36 @@ def test_a_finite_epoch_says_how_far_its_masses_are_from_the_true_ones():
     assert pair.reversed.rounding == pair.rounding
 
 
+@pytest.mark.parametrize(
+    ("part", "steps", "truth"),
+    [
+        (PairLoss([0.5, 0.5], [0.1, 0.9]), 400, math.log(5)),
+        (PureLoss(1.0), 3000, 1.0),  # e^-3000 is no float
+        (PairLoss([1e-200, 1 - 1e-200], [1 - 1e-200, 1e-200]), 2, 200 * math.log(10)),
+    ],
+)
+def test_outcomes_of_tiny_probability_keep_their_loss(part, steps, truth):
+    plan = RandomAllocation(part, steps)
+    for direction in (plan, plan.reversed):
+        ((loss, _),) = direction.losses()
+        assert sum(loss.p) == pytest.approx(1.0, abs=1e-13)
+        assert loss.infinity == 0
+        orders, lowest = np.array([1e6, 1e9]), math.log(min(loss.p))
+        assert np.all(loss.renyi(orders) >= loss.max_loss + lowest / (orders - 1))
+    assert truth <= Tight().epsilon(plan, 0.0) <= truth * (1 + 1e-9)
+
+
+def test_an_epoch_of_releases_that_reveal_the_record_reveals_it():
+    ((loss, _),) = RandomAllocation(PairLoss([1.0, 0.0], [0.0, 1.0]), 3).losses()
+    assert (loss.infinity, loss.reversed.infinity) == (1.0, 1.0)
+
+
+def test_an_outcome_that_both_data_sets_rarely_share_keeps_its_probability():
+    plan = RandomAllocation(PairLoss([1e-14, 1 - 1e-14], [1.0, 0.0]), 2)
+    ((loss, _),) = plan.reversed.losses()
+    assert loss.max_loss == pytest.approx(14 * math.log(10), rel=1e-12)
+
+
 def test_several_picks_are_a_bound_of_several_runs():
     plan = RandomAllocation(PureLoss(0.5), steps=11, picks=3, epochs=2)
     ((loss, count),) = plan.losses()

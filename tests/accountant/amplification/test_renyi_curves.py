@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from accountant import GaussianLoss, PoissonSampled
+from accountant import GaussianLoss, PairLoss, PoissonSampled, Sequential
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 
 # noise, rate, order, whether the record was added, divergence: trapezoid sums of 40 digits
@@ -135,3 +135,15 @@ def test_near_order_one_it_is_the_relative_entropy_on_both_sides_of_the_limit():
 def test_what_is_too_small_for_a_float_is_not_zero():
     assert divergence(1e200, 1e-3, 2.0) == 1e-300
     assert divergence(1.0, 0.0, 2.0) == 0.0
+
+
+@pytest.mark.parametrize("order", [1.001, 1.5, 2.0])
+def test_a_sampled_divergence_of_two_releases_has_all_of_the_finite_losses(order):
+    """The two releases are known by their profile, whose limit is the mass at infinity."""
+    parts = (PairLoss([0.25, 0.75], [1.0, 0.0]), PairLoss([0.5, 0.5], [1.0, 0.0]))
+    rate = 0.75
+    sampled = PoissonSampled(Sequential(parts), rate)
+    # the only finite loss: of both first outcomes, which Q has alone
+    log_ratio = math.log(1 - rate + rate * 0.125)
+    exact = order * log_ratio / (order - 1)
+    assert float(sampled.renyi(order)) >= exact - 1e-15 / (order - 1)

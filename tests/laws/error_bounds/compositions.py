@@ -5,8 +5,10 @@ import math
 import mpmath
 import numpy as np
 
-from accountant import Advanced, ApproxLoss, BoundedRangeLoss
+from accountant import Advanced, ApproxLoss, BoundedRangeLoss, PureLoss
 from accountant.accountants import advanced, bounded_range_composition
+from accountant.composition.composition import Composition
+from accountant.composition.engine import delta_interval
 
 # --- responses of one epsilon: a binomial whose coefficients are known to few digits
 
@@ -29,6 +31,19 @@ def _exact_responses(epsilon, count, at):
                 break
             mass *= grow * (count - k) / (k + 1)
         return total
+
+
+def chernoff_violation():
+    """Few responses near their largest sum, where the order of Chernoff's bound is large."""
+    for epsilon, count in ((1e-9, 2), (1e-6, 20), (1e-3, 200), (0.1, 2)):
+        losses = Composition([(PureLoss(epsilon), count)])
+        for gap in (1e-3, 1e-9, 1e-12):
+            at = epsilon * count * (1 - gap)
+            _, found = delta_interval(losses, at, 1e-6, ())
+            truth = _exact_responses(epsilon, count, at)
+            if not found >= truth:
+                return f"{count} of {epsilon} at {at}: {found} is below {mpmath.nstr(truth, 20)}"
+    return ""
 
 
 def binomial_violation():

@@ -1,11 +1,22 @@
 """Finite pairs above and below a profile that is known at few points, or to few digits."""
 
 import itertools
+import math
 
 import mpmath
 import numpy as np
 
-from accountant import GaussianLoss, LaplaceLoss, PureLoss
+from accountant import (
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PoissonSampled,
+    PureLoss,
+    SampledWithoutReplacement,
+    Tight,
+)
+from accountant.amplification.group_privacy import GroupLoss
 from accountant.losses import connect_the_dots
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics.rounding import ACCURACY
@@ -115,3 +126,57 @@ def violation():
         few_points_violation() or rough_profile_violation() or small_loss_violation()
         or cut_violation()
     )  # fmt: skip
+
+
+def little_noise_violation():
+    """Discrete noise so little that masses of the neighbour are too small for a float."""
+    for scale, shift in ((1 / 60, 1), (0.027, 1), (0.5, 20), (1.0, 33), (1.0, 40), (3.0, 120)):
+        loss = DiscreteGaussianLoss(scale, shift)
+        masses = loss.loss_pmf[1]
+        if not math.isclose(loss.infinity + float(masses.sum()), 1.0, rel_tol=1e-12):
+            return f"{loss}: mass {loss.infinity} at infinity beside {float(masses.sum())}"
+        # at least half of the outcomes, those up to 0, have a loss of this and more
+        least = 0.5 * (shift / scale) ** 2
+        if not loss.epsilon_at(0.25) >= 0.99 * least:
+            return f"{loss}: epsilon {loss.epsilon_at(0.25)} at delta 0.25"
+    return ""
+
+
+def large_group_violation():
+    """Groups whose likeliest outcomes are too rare for a float without the records."""
+    for scale, size in ((0.01, 5), (0.01, 8), (0.01, 50), (0.2, 160)):
+        # the noise of a group is that of a shift so many times as large
+        loss = GroupLoss(DiscreteLaplaceLoss(scale, 1), size)
+        for delta in (1e-6, 0.25):
+            truth = DiscreteLaplaceLoss(scale, size).epsilon_at(delta)
+            found = Tight().certify(loss, delta)
+            if not (found.lower <= truth * (1 + 1e-9) and truth * (1 - 1e-9) <= found.upper):
+                return f"{size} at scale {scale}, delta {delta}: {found}, not {truth}"
+    return ""
+
+
+def sampled_masses_violation():
+    """Samples of losses whose masses are too small for a float under one of the two laws."""
+    for part in (PureLoss(0.5), PureLoss(800.0), DiscreteLaplaceLoss(0.001, 1)):
+        sampled = PoissonSampled(part, 0.25)
+        for one in (sampled, sampled.reversed):
+            losses, masses = one.loss_pmf
+            if not math.isclose(one.infinity + float(masses.sum()), 1.0, rel_tol=1e-12):
+                return f"{one} has masses {masses} at {losses}"
+    return ""
+
+
+def far_moments_violation():
+    """Rényi curves of losses so large that no point of a finite pair reaches them."""
+    rate, orders = 0.01, np.array([1.1, 2.0, 30.0])
+    for epsilon in (2.0, 600.0, 1000.0):
+        sampled = SampledWithoutReplacement(PureLoss(epsilon), 1, 100)
+        share = 1 / (1 + math.exp(-epsilon))
+        largest = math.log1p(rate * math.expm1(epsilon)) if epsilon < 700 else (
+            epsilon + math.log(rate)
+        )  # fmt: skip
+        mass = rate * share + (1 - rate) * (1 - share)
+        found = sampled.renyi(orders)
+        if not np.all(found >= (largest + math.log(mass) / (orders - 1)) * (1 - 1e-12)):
+            return f"{sampled}: divergences {found}, and a loss {largest} of mass {mass}"
+    return ""
