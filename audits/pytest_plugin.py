@@ -41,7 +41,7 @@ AUDITED_KEY = pytest.StashKey[bool]()  # of a test: whether its audit ran
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare ``--dp-seed``, ``--dp-runs`` and ``--dp-audits``."""
+    """Declare ``--dp-seed``, ``--dp-runs``, ``--dp-audits`` and ``--dp-strict``."""
     group = parser.getgroup("dp", "audits of differential privacy")
     group.addoption(
         "--dp-seed", type=int, default=0, metavar="S", help="Seed of every audit (default 0)."
@@ -60,6 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help=f"Tests that share the flake rate of {FLAKE_RATE:g} (default: those collected). "
         "If the session is split, give the number over all parts.",
+    )
+    group.addoption(
+        "--dp-strict",
+        action="store_true",
+        help="Fail where runs are too few to see half the noise.",
     )
 
 
@@ -202,6 +207,7 @@ def _trial(item: pytest.Item, call: int) -> Trial:
 
     config = item.config
     audits, seed = config.stash[AUDIT_COUNT_KEY], config.getoption("--dp-seed")
+    strict = config.getoption("--dp-strict")
     runs, path, here = config.getoption("--dp-runs"), item.path, config.invocation_params.dir
     path = path.relative_to(here) if path.is_relative_to(here) else path
     test = "::".join([str(path), *item.nodeid.split("::")[1:]])
@@ -210,7 +216,8 @@ def _trial(item: pytest.Item, call: int) -> Trial:
         confidence_of(flake_rate(audits, call)),
         seed_of(seed, item.nodeid, call),
         f"python -m pytest {shlex.quote(test)} "
-        f"--dp-seed {seed} --dp-runs {runs} --dp-audits {audits}",
+        f"--dp-seed {seed} --dp-runs {runs} --dp-audits {audits}{' --dp-strict' * strict}",
+        strict,
     )
 
 

@@ -25,6 +25,7 @@ from accountant.domains import DELTA
 from accountant.errors import ParameterError
 from accountant.randomness import Rng
 from audits.attacks.declared_mechanism import audit_declared
+from audits.attacks.half_noise import judged
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.sequential import watch
 from audits.attacks.tested_rules import RuleResult, guess_in_blocks
@@ -109,8 +110,9 @@ def audit(
     -------
     Finding
         The outcome, a lower bound on epsilon at ``delta``, rounded down, and notes on the release.
-        What is not FALSIFIED is INCONCLUSIVE if so few runs could not have falsified the claim, or
-        if ``unseen`` names parts of the outputs that cannot be looked into.
+        What is not FALSIFIED is INCONCLUSIVE if so few runs would not have seen half the noise,
+        with ``needed_runs`` that would, or if ``unseen`` names parts of the outputs that cannot be
+        looked into.
 
     Raises
     ------
@@ -148,7 +150,8 @@ def audit(
     if early:
         return watch(release, pair, claim, runs, confidence, delta, rng, executor)
     finding = distinguish(release, pair, claim, runs, confidence, delta, rng, executor)
-    return noted(finding, release, pair)
+    mechanism = release if isinstance(release, Mechanism) else None
+    return noted(judged(finding, mechanism, confidence), release, pair)
 
 
 def distinguish(
@@ -163,7 +166,8 @@ def distinguish(
 ) -> Finding:
     """Audit a release by guessing, in a number of runs fixed in advance.
 
-    Arguments and result are those of `audit`, but the finding has no notes on the release.
+    Arguments and result are those of `audit`, but the finding has no notes on the release, and is
+    not yet judged by half the noise.
     """
     start = time.perf_counter()
     runs = RUNS.check("runs", runs)

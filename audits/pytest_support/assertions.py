@@ -23,7 +23,7 @@ from audits.attacks.assertion import excess_over
 from audits.attacks.front import audit
 from audits.claims.arguments import RUNS, claimed_delta
 from audits.claims.claims import ClaimLike, Sensitivity, checked_claim
-from audits.claims.findings import ClaimPoint, Finding, Outcome
+from audits.claims.findings import ClaimPoint, Finding, Outcome, is_only_weak
 from audits.pytest_support.failures import (
     ClaimFailed,
     Trial,
@@ -147,6 +147,8 @@ def _attack(
 ) -> Finding:
     """Audit, and fail unless the claim survives a test that could have falsified it.
 
+    In a strict session it must also survive a test that would have seen half the noise.
+
     ``claim_source`` says in words where the claim is from.  Without a ``delta`` the claim is tested
     where audits test it.
     """
@@ -156,10 +158,11 @@ def _attack(
     point = finding.point
     if point is None and isinstance(claim, Loss):
         point = ClaimPoint(claim.epsilon_at(finding.delta), finding.delta, finding.guesses)
+    is_passed = finding.outcome is Outcome.SURVIVED or (is_only_weak(finding) and not trial.strict)
+    if is_passed:
+        return finding
     if finding.outcome is Outcome.INCONCLUSIVE:
         _fail_inconclusive(finding, point, runs, trial)
-    if finding.outcome is Outcome.SURVIVED:
-        return finding
     headline = f"FALSIFIED: {display_name(release)}"
     event = finding.witness.partition(" was right ")[0]
     hidden = "" if pair is None else describe_hidden_pair(*pair)
@@ -260,6 +263,8 @@ def _fail_inconclusive(
             f"the audit cannot look into {', '.join(finding.unseen)}, so nothing is known of it; "
             "return its numbers, or an object with fields or items"
         )
+    if is_only_weak(finding):
+        fail_misuse(f"{finding.why_too_few} (--dp-strict)")
     if point is None:  # a claim of sensitivity has no guesses
         fail_misuse(f"{finding.outcome.value}: {finding.witness}")
     share = point.guesses.runs / runs  # of the runs that test; the others were learned from

@@ -26,6 +26,7 @@ class Trial:
     confidence: float  # of the bound: a true claim fails with probability at most 1 - confidence
     seed: int
     repeat_command: str
+    strict: bool = False  # whether an audit that would not see half the noise fails
 
 
 def bound_text(epsilon: float, delta: float, trial: Trial) -> str:

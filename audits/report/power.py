@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, final
 
 from accountant.formatting import format_short
 from accountant.reports.svg_figures import Figure
+from audits.known_densities.sample_size import POWER
 from audits.report.figure import power_figure
 from audits.report.words import format_percent
 from audits.results.result_file import Result
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 # True epsilons that are tried, as multiples of the claimed epsilon.
 TRUE_EPSILONS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
-POWER = 0.95  # probability with which the runs are to detect a violation
 # Largest claimed epsilon that the sentence and figure are about; beyond, they are about epsilon 1.
 # Laplace noise of a larger epsilon is as good as none.
 MAX_CLAIM = 15.0

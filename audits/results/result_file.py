@@ -213,6 +213,8 @@ def _detail(row: ReportRow) -> dict[str, Any]:
         "guesses": None if row.guesses is None else list(row.guesses),
         "facts": [list(fact) for fact in row.facts],
         "notes": list(row.notes),
+        "noise": row.noise,
+        "needed_runs": row.needed_runs,
         "curve": curve,
     }
 
@@ -245,6 +247,8 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
         curve=curve,
         unseen=tuple(map(str, details.get("unseen", ()))),
         notes=tuple(map(str, details.get("notes", ()))),  # older files have none
+        noise=str(details.get("noise", "")),
+        needed_runs=details.get("needed_runs"),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
+from audits.attacks.half_noise import judged
 from audits.claims.arguments import claimed_delta
 from audits.claims.findings import Finding, Outcome, outcome_at
 from audits.known_densities.hockey_stick import exact, exact_epsilon
@@ -103,6 +105,7 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
             exact=true_epsilon,
             confidence_of_verdict=verdict_confidence(),
             curve=curve,
+            mechanism=mechanism,
         )
 
     return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
@@ -227,11 +230,17 @@ def guess_test_row(
     exact: float | None,
     confidence_of_verdict: float,
     curve: ProfileCurve | None = None,
+    mechanism: Mechanism | None = None,
 ) -> ReportRow:
     """The row of a guess test whose verdict holds at ``confidence_of_verdict``.
 
-    ``exact`` is the true epsilon at the delta of the finding, None if it is not known.
+    ``exact`` is the true epsilon at the delta of the finding, None if it is not known, and
+    ``mechanism`` the declared mechanism that was audited, None if it was a function.
     """
+    outcome = outcome_at(finding, confidence_of_verdict)
+    verdict = replace(finding, outcome=outcome, needed_runs=None)
+    if finding.noise:
+        verdict = judged(verdict, mechanism, confidence_of_verdict)
     delta, guesses = finding.delta, finding.guesses
     epsilon = claim.epsilon_at(delta)
     # With probability delta a run may reveal its value, whatever epsilon is.
@@ -245,7 +254,7 @@ def guess_test_row(
         epsilon_lower=finding.epsilon_lower,
         confidence=finding.confidence,
         runs=finding.runs,
-        outcome=outcome_at(finding, confidence_of_verdict),
+        outcome=verdict.outcome,
         expected=expected,
         witness=finding.witness,
         evidence=f"guess test: {guesses.share:.1%} right, the claim allows {allowed}",
@@ -255,6 +264,8 @@ def guess_test_row(
         curve=curve,
         unseen=finding.unseen,
         notes=finding.notes,
+        noise=verdict.noise,
+        needed_runs=verdict.needed_runs,
     )
 
 

@@ -751,3 +751,19 @@ def test_no_traceback_of_a_refusal_shows_the_pair(session):
     result.assert_outcomes(failed=1)
     assert "KeyError at" in result.stdout.str()
     assert "a secret name" not in result.stdout.str()
+
+
+def test_a_strict_session_fails_where_half_the_noise_would_not_be_seen(session):
+    body = """
+        @pytest.mark.dp(epsilon=1, runs=500)
+        def test_few():
+            return honest, PAIR
+
+        @pytest.mark.dp(epsilon=1, runs=1_000)
+        def test_enough():
+            return honest, PAIR
+        """
+    session(body).assert_outcomes(passed=2)
+    done = session(body, "--dp-strict")
+    done.assert_outcomes(passed=1, failed=1)
+    assert "too few runs to see half of Laplace noise; 690 would (--dp-strict)" in said(done)
