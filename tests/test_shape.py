@@ -6,7 +6,8 @@ from tests import shape
 
 # Lower a number here where the program lowered it.  On 2026-11-29 roles, checkpoints and quotas
 # under keys came to books: five helpers, three files with one client, two on the way of a release.
-# An audit judges by half the noise whether its runs suffice: two more files on its way.
+# An audit judges by half the noise whether its runs suffice: two more files on its way,
+# and says what it did not look at: one more.
 MOST_BARE_SHARE = 0.0045
 MOST = {
     shape.private_functions_used_once: 701,
@@ -24,7 +25,7 @@ MOST_ENTERED = {
     "Ledger.release": 20,
     "release of a Book": 39,
     "PrivateLasso.fit": 79,
-    "audit of a function": 27,
+    "audit of a function": 28,
 }
 
 

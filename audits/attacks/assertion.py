@@ -19,7 +19,7 @@ from accountant.randomness import Rng
 from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
 from audits.claims.claims import CLAIM_FORMS, ClaimLike, Sensitivity, checked_claim, claim_points
-from audits.claims.findings import Finding, Outcome, is_only_weak
+from audits.claims.findings import Finding, Outcome, is_only_weak, kinds_of
 from audits.runs.release_functions import release_name
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
@@ -171,4 +171,5 @@ def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Find
             leak += f", and {claimed:.4g} is claimed"
         verdict = f"{name} leaks {leak}"
     notes = " ".join(("", *finding.notes))
-    return f"{verdict}: {finding.witness} (seed {finding.seed}).{notes}"
+    untested = f" Not tested: {kinds_of(finding.not_tested)}." if finding.not_tested else ""
+    return f"{verdict}: {finding.witness} (seed {finding.seed}).{notes}{untested}"

@@ -26,6 +26,7 @@ from accountant.errors import ParameterError
 from accountant.randomness import Rng
 from audits.attacks.declared_mechanism import audit_declared
 from audits.attacks.half_noise import judged
+from audits.attacks.not_tested import not_tested
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.sequential import watch
 from audits.attacks.tested_rules import RuleResult, guess_in_blocks
@@ -207,11 +208,21 @@ def distinguish(
     return replace(finding, outcome=outcome_at(finding, confidence))
 
 
-def noted(finding: Finding, release: Any, pair: Any) -> Finding:
-    """The finding, with notes on its release from a few more calls of it.
+def noted(
+    finding: Finding,
+    release: Any,
+    pair: Any,
+    *,
+    pairs_tried: str = "",
+    events: str = "",
+    bits: bool = False,
+) -> Finding:
+    """The finding, with notes on its release from a few more calls, and what was not looked at.
 
-    A mechanism has no notes.
+    A mechanism has no notes.  What was looked at is said as `not_tested` takes it.
     """
+    reasons = not_tested(release, pair, finding.unseen, pairs_tried, events, bits)
+    finding = replace(finding, not_tested=reasons)
     if isinstance(release, Mechanism):
         return finding
     draw = release.draw if isinstance(release, ScoredDraw) else vectorised(release)

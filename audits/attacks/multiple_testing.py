@@ -201,7 +201,10 @@ def audit_family(
         )
         name = describe_pair(*pair) if claim is None else f"{describe_pair(*pair)}, {claim!r}"
         members.append(
-            Member(f"{name}, by {event}" if event else name, noted(finding, release, pair))
+            Member(
+                f"{name}, by {event}" if event else name,
+                noted(finding, release, pair, events=f"only {event} was looked at" * bool(event)),
+            )
         )
     mechanism = release if isinstance(release, Mechanism) else None
     rejected = _holm_rejections([member.finding for member in members], error)

@@ -137,7 +137,9 @@ def search_pairs(
     )
     ranked = sorted(pairs.ranking.values(), key=lambda row: -row[1])
     mechanism = release if isinstance(release, Mechanism) else None
-    finding = noted(judged(finding, mechanism, confidence), release, best.pair)
+    pairs_tried = f"{len(ranked)} pairs were tried, and the best one tested"
+    finding = judged(finding, mechanism, confidence)
+    finding = noted(finding, release, best.pair, pairs_tried=pairs_tried)
     return Search(finding, best, tuple(ranked), pairs.refused, pairs.runs)
 
 

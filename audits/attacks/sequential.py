@@ -24,6 +24,7 @@ from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.attacks.declared_mechanism import SCORE_DESCRIPTION, likelihood_ratio_score
 from audits.attacks.half_noise import judged
+from audits.attacks.not_tested import not_tested
 from audits.attacks.tested_rules import RuleResult, append_runs, guess_counts
 from audits.claims.arguments import (
     CONFIDENCE,
@@ -171,6 +172,7 @@ def watch(
         stopped=bets.stopped,
         unseen=unseen,
         notes=release_notes(getattr(bets.draw, "draw", bets.draw), bets.pair, bets.runs),
+        not_tested=not_tested(release, pair, unseen),
     )
     mechanism = release if isinstance(release, Mechanism) else None
     return judged(finding, mechanism, bound_confidence)

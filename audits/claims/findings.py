@@ -8,8 +8,9 @@ outcome means "private", for an audit cannot prove that.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -19,6 +20,21 @@ from accountant.table_display import FACTS, Table, TableDisplay
 from audits.statistics.binomial_bounds import epsilon_lower, epsilon_lower_every_run
 from audits.statistics.combined_tests import combined_epsilon_lower
 from audits.statistics.delta_leaks import epsilon_lower_with_leaks
+
+# The kinds of what an audit did not look at.
+LOW_BITS, TIMING, OTHER_PAIRS = "low bits", "timing", "other pairs"
+SIDE_EFFECTS, ARGUMENTS = "side effects", "arguments never varied"
+UNSEEN_PARTS, OTHER_EVENTS = "unseen parts", "other events"
+
+
+class NotTested(NamedTuple):
+    """What an audit did not look at: a kind, such as "timing", and which or why, in words."""
+
+    kind: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.sentence})"
 
 
 class Outcome(enum.Enum):
@@ -181,6 +197,10 @@ class Finding(TableDisplay):
     needed_runs : int, optional
         A number of runs that would see half of this noise, with probability 95 %, if these runs
         would not.  None if they would, or if no number of runs is known to.
+    not_tested : tuple of (str, str), optional
+        What the audit did not look at, as pairs of a kind and a sentence.  The kinds are "low
+        bits", "timing", "other pairs", "side effects", "arguments never varied", "unseen parts" and
+        "other events".
 
     Examples
     --------
@@ -209,11 +229,14 @@ class Finding(TableDisplay):
     notes: tuple[str, ...] = ()
     noise: str = ""
     needed_runs: int | None = None
+    not_tested: tuple[NotTested, ...] = ()
 
     def __repr__(self) -> str:
         claimed = "" if self.claim is None else f", claimed {self.claim!r}"
         bound_text = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
-        return f"<Finding: {self.outcome.name}, {bound_text}{claimed}, {self.runs:,} runs>"
+        untested = f"; not tested: {kinds_of(self.not_tested)}" if self.not_tested else ""
+        runs = f"{self.runs:,} runs{untested}"
+        return f"<Finding: {self.outcome.name}, {bound_text}{claimed}, {runs}>"
 
     def _table(self) -> Table:
         rows = [
@@ -228,6 +251,7 @@ class Finding(TableDisplay):
             *(("not looked into", part) for part in self.unseen),
             *([("inconclusive", self.why_too_few)] if self.why_too_few else []),
             *(("note", note) for note in self.notes),
+            *([("not tested", kinds_of(self.not_tested))] if self.not_tested else []),
         ]
         return Table(FACTS, rows, lower=("epsilon, at least",))
 
@@ -262,6 +286,11 @@ class Finding(TableDisplay):
             refuted_by_bound = self.guesses.refutes(self.claim, self.delta, confidence_of_each)
             return refuted_by_bound or self.point.refutes(confidence_of_each)
         return self.guesses.refutes(self.claim, self.delta, confidence)
+
+
+def kinds_of(not_tested: Iterable[NotTested]) -> str:
+    """The kinds in one line, each once."""
+    return ", ".join(dict.fromkeys(reason.kind for reason in not_tested))
 
 
 def too_few_runs(noise: str, needed_runs: int | None) -> str:

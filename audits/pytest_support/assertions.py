@@ -23,7 +23,7 @@ from audits.attacks.assertion import excess_over
 from audits.attacks.front import audit
 from audits.claims.arguments import RUNS, claimed_delta
 from audits.claims.claims import ClaimLike, Sensitivity, checked_claim
-from audits.claims.findings import ClaimPoint, Finding, Outcome, is_only_weak
+from audits.claims.findings import ClaimPoint, Finding, Outcome, is_only_weak, kinds_of
 from audits.pytest_support.failures import (
     ClaimFailed,
     Trial,
@@ -166,9 +166,15 @@ def _attack(
     headline = f"FALSIFIED: {display_name(release)}"
     event = finding.witness.partition(" was right ")[0]
     hidden = "" if pair is None else describe_hidden_pair(*pair)
-    optional_facts = ({"pair": hidden} if hidden else {}) | (
-        {"notes": " ".join(finding.notes)} if finding.notes else {}
-    )
+    optional_facts = {
+        name: fact
+        for name, fact in {
+            "pair": hidden,
+            "notes": " ".join(finding.notes),
+            "others": finding.not_tested and f"not tested: {kinds_of(finding.not_tested)}",
+        }.items()
+        if fact
+    }
     if point is None:  # a claim of sensitivity has no guesses
         raise ClaimFailed(
             failure_text(

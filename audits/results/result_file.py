@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, final
 
 from accountant.errors import ParameterError
-from audits.claims.findings import Outcome
+from audits.claims.findings import NotTested, Outcome
 from audits.results.rows import ProfileCurve, ReportRow
 
 SCHEMA = 1  # the version of the file format
@@ -215,6 +215,7 @@ def _detail(row: ReportRow) -> dict[str, Any]:
         "notes": list(row.notes),
         "noise": row.noise,
         "needed_runs": row.needed_runs,
+        "not_tested": [reason._asdict() for reason in row.not_tested],
         "curve": curve,
     }
 
@@ -249,6 +250,10 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
         notes=tuple(map(str, details.get("notes", ()))),  # older files have none
         noise=str(details.get("noise", "")),
         needed_runs=details.get("needed_runs"),
+        not_tested=tuple(
+            NotTested(str(reason["kind"]), str(reason["sentence"]))
+            for reason in details.get("not_tested", ())
+        ),
     )
 
 

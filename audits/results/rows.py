@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from audits.claims.findings import Outcome, as_expected, too_few_runs
+from audits.claims.findings import NotTested, Outcome, as_expected, too_few_runs
 
 FAMILY_ERROR = 1e-6  # probability that at least one honest row of a whole run is called falsified
 # Kinds of the user's own subjects, which have no expected outcome.
@@ -83,7 +83,8 @@ class ReportRow:
     bound at the confidence of the verdict.  ``outcome`` is the verdict and ``expected`` the one
     that a correct audit gives.  ``guesses`` are the (right, made, runs) of a guess test,
     ``facts`` (name, value) pairs, ``unseen`` parts of outputs that were not looked into, and
-    ``notes`` sentences on the subject.  ``noise`` and ``needed_runs`` are those of `Finding`.
+    ``notes`` sentences on the subject.  ``noise``, ``needed_runs`` and ``not_tested`` are those of
+    `Finding`.
     """
 
     subject: str
@@ -106,6 +107,7 @@ class ReportRow:
     notes: tuple[str, ...] = ()
     noise: str = ""
     needed_runs: int | None = None
+    not_tested: tuple[NotTested, ...] = ()
 
     @property
     def as_expected(self) -> bool:

@@ -23,7 +23,15 @@ from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
 from audits.attacks.half_noise import judged
 from audits.claims.arguments import claimed_delta
-from audits.claims.findings import Finding, Outcome, outcome_at
+from audits.claims.findings import (
+    OTHER_PAIRS,
+    SIDE_EFFECTS,
+    TIMING,
+    Finding,
+    NotTested,
+    Outcome,
+    outcome_at,
+)
 from audits.known_densities.hockey_stick import exact, exact_epsilon
 from audits.results.rows import FAMILY_ERROR, AuditCase, ProfileCurve, ReportRow, Settings
 from audits.runner.california_housing import algorithm_facts, load
@@ -47,6 +55,12 @@ ANSWERS_ABOVE = np.array([1.0, 1.0]), np.zeros(2)
 # The figure of a mechanism's privacy profile, its delta at each epsilon: numbers of epsilons, of
 # pairs of values, and of outputs that are drawn for each pair.
 POINTS, PAIRS, DRAWS = 17, 5, 20_000
+# A replay compares all that an algorithm publishes, bit by bit, on one pair of data sets.
+NOT_REPLAYED = (
+    NotTested(TIMING, "audit_timing looks at it"),
+    NotTested(OTHER_PAIRS, "one pair of data sets was tried"),
+    NotTested(SIDE_EFFECTS, "files, network, globals"),
+)
 LOSS_POINTS = 41  # number of epsilons in the figure of an algorithm's profile
 # No figure goes beyond MAX_EPSILON.  The figure of a claim that is not pure ends at its epsilon at
 # FIGURE_DELTA.  A probability of an infinite loss below ROUNDED_DELTA is taken for a rounding of 0.
@@ -266,6 +280,7 @@ def guess_test_row(
         notes=finding.notes,
         noise=verdict.noise,
         needed_runs=verdict.needed_runs,
+        not_tested=finding.not_tested,
     )
 
 
@@ -303,6 +318,7 @@ def _algorithm_row(
         verdict_lower=result.epsilon_lower(delta, verdict_confidence()),
         facts=facts,
         curve=curve,
+        not_tested=NOT_REPLAYED,
     )
 
 
