@@ -7,6 +7,7 @@ pure claim, and Gaussian noise for any other one.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from dataclasses import replace
@@ -14,13 +15,20 @@ from dataclasses import replace
 from accountant.losses.loss import Loss
 from audits.claims.findings import Finding, Outcome
 from audits.known_densities.outcome_models import less_noise, noise_kind
-from audits.known_densities.sample_size import POWER, best_guess_test_runs, every_run_test_runs
+from audits.known_densities.sample_size import (
+    POWER,
+    best_guess_test_runs,
+    every_run_test_runs,
+    neyman_pearson_runs,
+)
 from mechanisms.base.mechanism import Mechanism
 
 # The share of the runs that is taken to test, where more runs are asked for, unless a smaller one
 # did here.  An audit of other runs may learn from more of them: from 30 % at most, if outputs have
 # few numbers.
 TESTED_SHARE = 0.7
+# How much less noise than is claimed is tried, to find the smallest violation that runs detect.
+FACTORS = (1.05, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0, 2.5, 3.0)
 
 
 def judged(finding: Finding, mechanism: Mechanism | None, confidence: float) -> Finding:
@@ -72,3 +80,32 @@ def least_test_runs(
         best_guess_test_runs(pair, epsilon, delta, alpha / 2, POWER),
         every_run_test_runs(pair, claim.delta_at(0.0), alpha / 2, POWER),
     )
+
+
+def least_factor_seen(
+    mechanism: Mechanism | None,
+    claim: Loss,
+    delta: float,
+    alpha: float,
+    tested: int,
+    point_decides_alone: bool | None = None,
+) -> float | None:
+    """The smallest of `FACTORS` that ``tested`` runs of a test see; None if they see none."""
+
+    def is_seen(factor: float) -> bool:
+        needed = least_test_runs(mechanism, claim, delta, alpha, factor, point_decides_alone)
+        return tested >= needed
+
+    index = bisect.bisect_left(FACTORS, True, key=is_seen)
+    return FACTORS[index] if index < len(FACTORS) else None
+
+
+@functools.lru_cache(maxsize=256)
+def limit_of_any_test(
+    mechanism: Mechanism | None, claim: Loss, delta: float, alpha: float, factor: float
+) -> float:
+    """Runs that the best possible test needs to see a release of ``factor`` times the cost."""
+    pair = less_noise(mechanism, claim, delta, factor)
+    if pair is None:
+        return math.inf
+    return neyman_pearson_runs(pair, claim.epsilon_at(delta), delta, alpha, POWER)

@@ -176,6 +176,15 @@ def less_noise(
     return worst_outcome_pair(mechanism, PAIR_SHARE * epsilon, sharpness, LESS_NOISE_DRAWS)
 
 
+def true_epsilon(mechanism: Mechanism | None, claim: Loss, delta: float, factor: float) -> float:
+    """The epsilon at ``delta`` of the release of `less_noise`."""
+    if claim.pure == math.inf and (mechanism is None or isinstance(mechanism.loss, GaussianLoss)):
+        mu = claimed_distance(claim, delta)
+        if mu is not None:
+            return GaussianLoss(factor * mu).epsilon_at(delta)
+    return factor * claim.epsilon_at(delta)
+
+
 def noise_kind(mechanism: Mechanism | None, claim: Loss) -> str:
     """The kind of noise of a release, in words; a function's is assumed by its claim."""
     if mechanism is not None:

@@ -54,7 +54,7 @@ def best_guess_test_runs(
     pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
 ) -> float:
     """Runs that the guess test needs; infinite if no number suffices."""
-    cuts = _promising_cuts(pair, claim, delta, alpha, power)
+    cuts = promising_cuts(pair, claim, delta, alpha, power)
     runs = (guess_test_runs(pair, cut, claim, delta, alpha, power) for cut in cuts)
     return min(runs, default=math.inf)
 
@@ -68,16 +68,6 @@ def every_run_test_runs(pair: OutcomePair, delta: float, alpha: float, power: fl
     nearly_zero = 0.0 if delta <= 0 else math.log1p(delta) - math.log1p(-delta)
     right = float(np.maximum(pair.first, pair.second).sum()) / 2
     return _fewest_runs(1.0, right, nearly_zero, 0.0, alpha, power)
-
-
-def guess_test_sees(
-    pair: OutcomePair, runs: int, claim: float, delta: float, alpha: float, power: float
-) -> bool:
-    """Whether the guess test detects the violation with probability ``power`` in ``runs`` runs."""
-    return any(
-        guess_test_power(runs, *guess_rates(pair, cut), claim, delta, alpha) >= power
-        for cut in _promising_cuts(pair, claim, delta, alpha, power)
-    )
 
 
 def neyman_pearson_runs(
@@ -205,7 +195,7 @@ def guess_test_power(
     )
 
 
-def _promising_cuts(
+def promising_cuts(
     pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
 ) -> list[float]:
     """The two cuts, or fewer, that need the fewest runs by the normal approximation.
