@@ -122,10 +122,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
     pyfuncitem.stash[AUDITED_KEY] = True
     try:
-        assert_returned(returned[0], trial=_trial(pyfuncitem, 0), **terms)
+        finding = assert_returned(returned[0], trial=_trial(pyfuncitem, 0), **terms)
     except ClaimFailed as failed:
         failed.pytrace = False  # the message is complete; no line of the test is at fault
         raise
+    note_survivor(pyfuncitem, finding)
     return result
 
 
@@ -164,12 +165,60 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
         __tracebackhide__ = True
         from audits.pytest_support.assertions import assert_release
 
-        return assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
+        finding = assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
+        note_survivor(item, finding)
+        return finding
 
     if not _uses_fixture(item):
         remedy = "make the fixture audit an argument of the test: only then is it counted"
         pytest.fail(f"{remedy} in the flake rate", pytrace=False)
     return audited
+
+
+def note_survivor(item: pytest.Item, finding: Finding | None) -> None:
+    """Add what an audit found to the test's report: the summary, JUnit and xdist read it there.
+
+    An algorithm that was replayed has no finding.
+    """
+    outcome = "SURVIVED" if finding is None else finding.outcome.name
+    needed_runs = None if finding is None else finding.needed_runs
+    kinds = [] if finding is None else [reason.kind for reason in finding.not_tested]
+    facts = {"dp.outcome": outcome, "dp.needed_runs": needed_runs, "dp.not_tested": kinds}
+    item.user_properties += [
+        (name, ", ".join(fact) if isinstance(fact, list) else fact)
+        for name, fact in facts.items()
+        if fact
+    ]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print a line on the audits that falsified nothing: what would decide, what was not tested."""
+    facts = [
+        fact
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for fact in report.user_properties
+    ]
+    outcomes = [value for name, value in facts if name == "dp.outcome"]
+    if not outcomes:
+        return
+    weak = outcomes.count("INCONCLUSIVE")
+    line = f"dp: {len(outcomes) - weak} audit{'s' * (len(outcomes) - weak != 1)} survived"
+    if weak:
+        needed_runs = [value for name, value in facts if name == "dp.needed_runs"]
+        decided = "" if len(needed_runs) == weak else f" {len(needed_runs)} of them"
+        remedy = (
+            f"runs={max(needed_runs)} would decide{decided}"
+            if needed_runs
+            else "no number of runs would"
+        )
+        line += f", {weak} inconclusive ({remedy})"
+    kinds = dict.fromkeys(
+        kind for name, value in facts if name == "dp.not_tested" for kind in value.split(", ")
+    )
+    line += f"; not tested: {', '.join(kinds)}" if kinds else ""
+    terminalreporter.write_line(line)
 
 
 def flake_rate(audits: int, call: int = 0) -> float:
@@ -204,6 +253,7 @@ def _trial(item: pytest.Item, call: int) -> Trial:
     """Return the runs, the confidence, the seed and the command line of a test's audit."""
     __tracebackhide__ = True
     from audits.pytest_support.failures import Trial
+    from audits.pytest_support.progress import Screen
 
     config = item.config
     audits, seed = config.stash[AUDIT_COUNT_KEY], config.getoption("--dp-seed")
@@ -218,6 +268,7 @@ def _trial(item: pytest.Item, call: int) -> Trial:
         f"python -m pytest {shlex.quote(test)} "
         f"--dp-seed {seed} --dp-runs {runs} --dp-audits {audits}{' --dp-strict' * strict}",
         strict,
+        Screen(config),
     )
 
 

@@ -47,12 +47,16 @@ def judged(finding: Finding, mechanism: Mechanism | None, confidence: float) -> 
     tested = finding.guesses.runs
     if tested >= needed:
         return finding
-    share = min(tested / finding.runs, TESTED_SHARE)
-    needed_runs = None
-    if needed < math.inf and share > 0:  # rounded up to two digits
-        step: int = 10 ** max(math.floor(math.log10(needed / share)) - 1, 0)
-        needed_runs = math.ceil(needed / share / step) * step
+    needed_runs = all_runs(needed, min(tested / finding.runs, TESTED_SHARE))
     return replace(finding, outcome=Outcome.INCONCLUSIVE, needed_runs=needed_runs)
+
+
+def all_runs(tested: float, share: float = TESTED_SHARE) -> int | None:
+    """Runs of an audit of which ``tested`` test, rounded up to two digits; None if infinite."""
+    if not (tested < math.inf and share > 0):
+        return None
+    step: int = 10 ** max(math.floor(math.log10(tested / share)) - 1, 0)
+    return math.ceil(tested / share / step) * step
 
 
 @functools.lru_cache(maxsize=256)
