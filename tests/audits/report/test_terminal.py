@@ -71,9 +71,11 @@ def test_the_first_line_is_the_verdict_and_the_second_the_power():
     assert first(row("a"), row("b", **caught))[0] == (
         "No violation seen in 1 audit. The known fault was found."
     )
-    few = [row(name, outcome=Outcome.INCONCLUSIVE) for name in "bc"]
+    weak = {"outcome": Outcome.INCONCLUSIVE, "noise": "Laplace noise", "needed_runs": 690}
+    few = [row(name, **weak) for name in "bc"]
     assert first(row("a"), *few)[0] == (
-        "2 of 3 audits are inconclusive: too few runs to decide (b, c)."
+        "2 of 3 audits are inconclusive: "
+        "too few runs to see half of Laplace noise; 690 would (b, c)."
     )
     many = [row(f"f{i}", True, verdict_lower=2.0) for i in range(6)]
     assert first(*many)[0].endswith("f2 leaks ε ≥ 2.000, claimed 1; and 3 more.")
