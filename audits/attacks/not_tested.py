@@ -70,7 +70,7 @@ def not_tested(
 def fixed_arguments(release: Any) -> list[str]:
     """The names of arguments that had one value in all runs; never what they are.
 
-    Of a mechanism they are its fields.
+    Of a mechanism they are its fields; of an object with fields it is what the object holds.
     """
     if isinstance(release, Mechanism):
         return [field.name for field in dataclasses.fields(release)]
@@ -87,7 +87,11 @@ def fixed_arguments(release: Any) -> list[str]:
     passed = {"rng", "size"}
     form = draw.form  # type: ignore[attr-defined]  # of a function of this process
     passed |= set(names[: (form.generator == BY_PLACE) + (form.size == BY_PLACE)])
-    return [name for name in names if name not in passed]
+    holder = getattr(function, "__self__", function)
+    is_plain = inspect.isroutine(holder) or inspect.ismodule(holder) or inspect.isclass(holder)
+    has_fields = not is_plain and bool(getattr(holder, "__dict__", None))
+    fields = [f"what {type(holder).__name__} holds"] if has_fields else []
+    return [name for name in names if name not in passed] + fields
 
 
 def shows_floats(draw: Any, value: Any) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
 from mechanisms.base.mechanism import Mechanism
 from mechanisms.base.supports import Lattice
@@ -83,19 +84,23 @@ def gaussian_distance(epsilon: float, delta: float) -> float:
 
 
 def claimed_distance(claim: Loss, delta: float) -> float | None:
-    """The distance of two values that costs what is claimed; None if none does.
+    """The distance of two values, in scales of Gaussian noise, that costs what is claimed.
 
-    A curve without a finite epsilon at ``delta`` has the distance of its delta at epsilon 0.
+    It is None if none does.  For a claim of a whole curve it is the distance that has the claimed
+    delta at epsilon 0.
     """
     from scipy.special import ndtri
 
     if isinstance(claim, GaussianLoss):
         return claim.mu
-    epsilon, variation = claim.epsilon_at(delta), claim.delta_at(0.0)
-    if delta > 0 and 0 < epsilon < math.inf:
-        return gaussian_distance(epsilon, delta)
-    # P and Q overlap by all but P(X > -mu / 2) - P(X > mu / 2) of standard normal X.
-    return 2 * float(ndtri((1 + variation) / 2)) if delta > 0 and 0 < variation < 1 else None
+    if isinstance(claim, ApproxLoss):
+        epsilon = claim.epsilon_at(delta)
+        return gaussian_distance(epsilon, delta) if delta > 0 and 0 < epsilon < math.inf else None
+    variation = claim.delta_at(0.0)
+    if claim.pure < math.inf or not 0 < variation < 1:
+        return None
+    # The values are mu apart, and delta at epsilon 0 is P(|X| < mu / 2) of standard normal X.
+    return 2 * float(ndtri((1 + variation) / 2))
 
 
 def gaussian_at_distance(mu: float) -> OutcomePair:
@@ -178,7 +183,8 @@ def less_noise(
 
 def true_epsilon(mechanism: Mechanism | None, claim: Loss, delta: float, factor: float) -> float:
     """The epsilon at ``delta`` of the release of `less_noise`."""
-    if claim.pure == math.inf and (mechanism is None or isinstance(mechanism.loss, GaussianLoss)):
+    is_gaussian = mechanism is None or isinstance(mechanism.loss, GaussianLoss)
+    if is_gaussian and isinstance(claim, (GaussianLoss, ApproxLoss)) and delta > 0:
         mu = claimed_distance(claim, delta)
         if mu is not None:
             return GaussianLoss(factor * mu).epsilon_at(delta)

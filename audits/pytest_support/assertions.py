@@ -7,6 +7,7 @@ values, or an algorithm with two data sets.  The pytest plugin loads this file w
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -231,7 +232,8 @@ def faster_audit(
     if fewer is None or fewer >= runs:
         return ""
     epsilon = true_epsilon(mechanism, claim, tested_delta, factor)
-    return f"; runs={fewer} would see epsilon >= {epsilon:.3g} in {duration(per_run * fewer)}"
+    violation = f"epsilon >= {epsilon:.3g}" if epsilon < math.inf else "half the noise"
+    return f"; runs={fewer} would see {violation} in {duration(per_run * fewer)}"
 
 
 def _assert_algorithm(

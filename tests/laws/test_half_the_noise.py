@@ -5,8 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from accountant import ApproxLoss, GaussianLoss, LaplaceLoss, ParameterError, PureLoss, ZCDPLoss
-from audits import Outcome, assert_private, audit, audit_family, watch
+from accountant import (
+    ApproxLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    PairLoss,
+    ParameterError,
+    PureLoss,
+    ZCDPLoss,
+)
+from audits import Outcome, TradeoffLoss, assert_private, audit, audit_family, watch
 from audits.attacks.half_noise import least_test_runs
 from audits.known_densities.outcome_models import laplace, less_noise
 from mechanisms import (
@@ -22,7 +30,8 @@ from mechanisms import (
 
 PAIR = (0.0, 1.0)
 CLAIMS = [PureLoss(0.3), PureLoss(1.0), PureLoss(4.0), LaplaceLoss(1.0), ApproxLoss(2.0, 1e-2),
-          GaussianLoss(1.0), ZCDPLoss(0.5)]  # fmt: skip
+          GaussianLoss(1.0), ZCDPLoss(0.5), TradeoffLoss(((0.1, 0.8), (0.4, 0.3))),
+          PairLoss((0.0, 0.2, 0.7, 0.1), (0.1, 0.7, 0.2, 0.0))]  # fmt: skip
 MECHANISMS = [Laplace(1.0), Gaussian(2.0), DiscreteLaplace(2.0), DiscreteGaussian(2.0),
               RandomizedResponse(k=4, keep=0.5), Exponential(2.0), Staircase(1.0)]  # fmt: skip
 

@@ -61,6 +61,17 @@ def with_handle(value, rng):
     return int(value), Handle()
 
 
+class Clipped:
+    def __init__(self):
+        self.bound = 9000.0
+
+    def __call__(self, value, rng):
+        return min(value, self.bound) + rng.laplace()
+
+    def release(self, value, rng, low=0.0):
+        return max(value, low) + rng.laplace()
+
+
 def by_size(value, generator, number):
     return value + generator.laplace(size=number)
 
@@ -132,6 +143,10 @@ def test_sentences_name_arguments_and_parts_and_no_values():
     assert dict(audit(with_handle, PAIR, 1.0, **FEW).not_tested)["unseen parts"] == (
         "output[1]: Handle"
     )
+    held = "arguments never varied"
+    assert dict(audit(Clipped(), PAIR, 1.0, **FEW).not_tested)[held] == "what Clipped holds"
+    bound = dict(audit(Clipped().release, PAIR, 1.0, **FEW).not_tested)
+    assert bound[held] == "low, what Clipped holds"
     own = dict(audit(Laplace(1.0), **FEW).not_tested)
     assert own["other pairs"].startswith("the worst pairs")
     assert "scale, sensitivity" in own["arguments never varied"]
