@@ -111,6 +111,9 @@ class Boolean:
         return "True or False"
 
 
+BOOLEAN = Boolean()
+
+
 @dataclass(frozen=True, slots=True)
 class OrNone:
     """The values of another domain, or None for "not declared"."""

@@ -11,7 +11,7 @@ from accountant.book.account import Account
 from accountant.book.chain.entries import dataset_key
 from accountant.book.databases.sqlite import SQLite
 from accountant.book.dataset_terms import state_quota
-from accountant.book.log import Log, Make
+from accountant.book.opening import Make, open_log
 from benchmarks.ledgers import (
     DATA,
     PROCESSES,
@@ -75,7 +75,7 @@ def set_quotas(url, authors, sent):
     """Send the seconds in which many quotas are set, in one transaction."""
     with Book.create(url) as book:
         book.dataset("d", WIDE)
-    start, log = time.perf_counter(), Log.open(url, None, "curator", 30.0, Make.NEVER, None)
+    start, log = time.perf_counter(), open_log(url, Make.NEVER, author="curator")
     with log.writing():
         account = Account(log, log.entry_with_key(dataset_key("d")))
         account.follow_terms()

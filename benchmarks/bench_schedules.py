@@ -1,10 +1,11 @@
 """Schedules of sampled Gaussians, one step each: time and certified width for each kind.
 
-Beside it PLD, whose time grows with the number of different steps, on the first 40 and 80 of them.
+A plan that takes more than a minute of processor time is stopped, and its row says so.  Beside it PLD, whose time grows with the number of different steps, on the first 40 and 80 of them.
 """
 
 import argparse
 import math
+import signal
 import time
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from accountant import PLD, GaussianLoss, PoissonSampled, Sequential, Tight
 
 DELTA = 1e-6
+MOST_SECONDS = 60  # of processor time, for one plan
 RARE = [  # steps, ends of the noise, about the rate, and delta
     (99, (0.3, 0.5), 1e-5, 3e-12), (300, (0.5, 2.0), 1e-4, 1e-12), (1000, (0.3, 1.0), 1e-4, 1e-10),
     (200, (0.1, 0.3), 1e-4, 1e-8), (10_000, (0.4, 4.0), 1e-5, 1e-9),
@@ -51,10 +53,28 @@ def timed(function, *given):
     return function(*given), time.process_time() - start
 
 
+def stop(*_):
+    raise TimeoutError
+
+
+def row(kind, steps, noise, rates, delta):
+    """The row of a plan in the table: its time, its epsilon, and the width of the interval."""
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+    try:
+        found, seconds = timed(Tight().certify, plan(noise, rates), delta)
+    except TimeoutError:
+        return f"| {kind} | {steps:,} | more than {MOST_SECONDS} s | not found | |"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    width = found.width / found.upper
+    return f"| {kind} | {steps:,} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two kinds of 100 steps only")
     quick = parser.parse_args().quick
+    signal.signal(signal.SIGPROF, stop)
     sizes = (100,) if quick else (1000, 10_000, 100_000)
     kinds, beside = list(schedules(2)), "both random"
     if quick:
@@ -63,17 +83,12 @@ def main():
     print("| --- | --- | --- | --- | --- |")
     for steps in sizes:
         for name in kinds:
-            noise, rates = schedules(steps)[name]
-            found, seconds = timed(Tight().certify, plan(noise, rates), DELTA)
-            width = found.width / found.upper
-            print(f"| {name} | {steps:,} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |")
+            print(row(name, steps, *schedules(steps)[name], DELTA), flush=True)
     print("| rates near 1e-5, delta a 200th of their sum | | | | |")
     for steps in (5,) if quick else (2, 5, 20, 50, 99):
         rng = np.random.default_rng(steps)
         noise, rates = rng.uniform(0.7, 4, steps), 10 ** rng.uniform(-5.3, -4.7, steps)
-        found, seconds = timed(Tight().certify, plan(noise, rates), float(rates.sum()) / 200)
-        width = found.width / found.upper
-        print(f"| both random | {steps} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |")
+        print(row("both random", steps, noise, rates, float(rates.sum()) / 200), flush=True)
     print("| great losses are rare: noise, rates and delta | | | | |")
     settings = RARE[:2] + MODERATE[:1] if quick else RARE + MODERATE
     for steps, ends, rate, delta in settings:
@@ -81,9 +96,8 @@ def main():
             print("| hits are neither rare nor many | | | | |")
         rng = np.random.default_rng(2)
         noise, rates = rng.uniform(*ends, steps), rate * 10 ** rng.uniform(-0.3, 0.3, steps)
-        found, seconds = timed(Tight().certify, plan(noise, rates), delta)
-        width, kind = found.width / found.upper, f"{ends[0]} to {ends[1]}, {rate:g}, {delta:g}"
-        print(f"| {kind} | {steps:,} | {seconds:.2f} s | {found.upper:.9f} | {width:.1e} |")
+        kind = f"{ends[0]} to {ends[1]}, {rate:g}, {delta:g}"
+        print(row(kind, steps, noise, rates, delta), flush=True)
     for steps in (5, 10) if quick else (40, 80):
         few = plan(*(column[:steps] for column in schedules(1000)[beside]))
         (tight, own), (grid, peer) = (timed(one().epsilon, few, DELTA) for one in (Tight, PLD))

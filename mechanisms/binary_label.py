@@ -41,10 +41,10 @@ class BinaryLabel(FixedLengthMeanOracle):
     Examples
     --------
     >>> from mechanisms import BinaryLabel
-    >>> one = BinaryLabel(bound=1.0, keep=0.75)
-    >>> one.release([0.5, -1.0, 1.0], rng=0).tolist()
+    >>> sign = BinaryLabel(bound=1.0, keep=0.75)
+    >>> sign.release([0.5, -1.0, 1.0], rng=0).tolist()
     [2.0, 2.0, -2.0]
-    >>> round(one.loss.pure, 4)
+    >>> round(sign.loss.pure, 4)
     1.0986
     """
 
@@ -54,7 +54,7 @@ class BinaryLabel(FixedLengthMeanOracle):
     bound: float = param(POSITIVE, "largest absolute value of the number", typical=(1.0,))
     keep: float = param(
         Interval(0.5, 1.0, "()"),
-        "probability of the sign of a number of full size",
+        "probability of the own sign for a number at an end of its range",
         typical=(0.7310585786300049,),  # e / (1 + e), at which epsilon is 1
         knob=True,
     )

@@ -32,10 +32,10 @@ class Laplace(RealNoise):
     Examples
     --------
     >>> from mechanisms import Laplace
-    >>> one = Laplace(scale=2.0)
-    >>> round(float(one.release(10.0, rng=0)), 4)
+    >>> noise = Laplace(scale=2.0)
+    >>> round(float(noise.release(10.0, rng=0)), 4)
     7.9831
-    >>> one.loss
+    >>> noise.loss
     LaplaceLoss(shift=0.5)
     """
 

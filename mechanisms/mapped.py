@@ -89,6 +89,7 @@ class Mapped(PostProcessing):
         for label in labels.tolist():
             images, log_mass = image_distribution(self, label)
             index = np.minimum(np.searchsorted(images, reported), images.size - 1)
+            # This is equality, where NaN equals itself: a function may map to it.
             is_image = np.isclose(images[index], reported, rtol=0, atol=0, equal_nan=True)
             log_probability = np.where(is_image, log_mass[index], -np.inf)
             terms = np.where(values == label, log_probability, terms)

@@ -74,10 +74,10 @@ class PureFromApproximate(PostProcessing):
     Examples
     --------
     >>> from mechanisms import Gaussian, PureFromApproximate
-    >>> one = PureFromApproximate(Gaussian(scale=40.0), odds=0.2, candidates=12)
-    >>> round(float(one.chosen(one.release(1.0, rng=0))), 4)
+    >>> chooser = PureFromApproximate(Gaussian(scale=40.0), odds=0.2, candidates=12)
+    >>> round(float(chooser.chosen(chooser.release(1.0, rng=0))), 4)
     58.5715
-    >>> round(one.loss.epsilon, 4)
+    >>> round(chooser.loss.epsilon, 4)
     0.799
     """
 

@@ -215,3 +215,9 @@ def test_the_embedded_data_are_whole():
     changed = (other_x != data.train[0]).any(axis=1) | (other_y != data.train[1])
     assert changed.sum() == 1
     assert changed[0]
+    # The census cuts ages of houses at 52 years and their values at 500,001 dollars: some records
+    # are at these bounds, and none is beyond.
+    for rows, values in (data.train, data.test):
+        age = rows[:, data.names.index("housing_median_age")]
+        for column in (age, values):
+            assert 0.01 < (column == 1.0).mean() < 0.1

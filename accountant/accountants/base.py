@@ -197,7 +197,7 @@ def least_delta(
             sufficient = min(sufficient, x)
         else:
             too_small = max(too_small, x)
-        if sufficient - too_small <= NEAR or LEAST_LOG_DELTA in (sufficient, x) or too_small >= top:
+        if sufficient - too_small <= NEAR or sufficient == LEAST_LOG_DELTA or too_small >= top:
             break
         value = math.log(epsilon_upper / epsilon) if min(epsilon_upper, epsilon) > 0 else math.nan
         if abs(x - previous[0]) > LEAST_CHORD and math.isfinite(value - previous[1]):

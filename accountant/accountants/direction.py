@@ -68,7 +68,6 @@ COARSE_WIDTH = 1e-4
 LOOSE_WIDTH = 0.01
 ROUGH_WIDTH = 0.05
 QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough answer first
-MAX_ROUGH_RELEASES = 1_800  # with more releases a rough answer takes as long as a narrow one
 # The mass above the cuts of a lattice, as a share of delta.
 TAIL_SHARE = 1e-10
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
@@ -323,9 +322,7 @@ class Direction:
 
     def rough_certificate(self, problem: EpsilonProblem) -> Certificate:
         """Return a wide interval where the narrow one takes long, else the trivial interval."""
-        if not self.is_exact or self.choices or self.composition.releases > MAX_ROUGH_RELEASES:
-            return NOTHING_KNOWN
-        if least_cost(problem, ENGINES) < QUICK_COST:
+        if not self.is_exact or self.choices or least_cost(problem, ENGINES) < QUICK_COST:
             return NOTHING_KNOWN
         rough_interval = grid_certificate(self.composition.items, problem.delta, ROUGH_WIDTH)
         return rough_interval or NOTHING_KNOWN

@@ -29,8 +29,6 @@ from accountant.composition.pld_grid import (
     LawOnGrid,
     PLDGrid,
     convolve,
-    dominated_masses,
-    dominating_masses,
     spread_of,
     usual_step,
 )
@@ -38,6 +36,7 @@ from accountant.composition.pld_of_many import grid_of_many, widest_sum
 from accountant.domains import DELTA, EPSILON, Interval, each_checked
 from accountant.errors import UnsupportedPlan
 from accountant.losses.connect_the_dots import Profile
+from accountant.losses.finite import dominated_pair, dominating_pair
 from accountant.losses.loss import Loss, single_loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
@@ -201,16 +200,13 @@ class PLD(Accountant):
                 loss = single_loss(item)
                 profile, item_infinity = loss.profile_any_epsilon, loss.infinity
             first_index, last_index = -math.ceil(low / step), max(math.ceil(high / step), 1)
-            if upper:
-                mass, infinity = dominating_masses(
-                    profile, infinity=None, low=first_index, high=last_index, step=step
-                )
-            else:
-                mass, infinity = dominated_masses(
-                    profile, infinity=item_infinity, low=first_index, high=last_index, step=step
-                )
-            place = first_index + np.arange(mass.size)
-            laws.append(LawOnGrid(place, mass, count, infinity))
+            points: Array = step * np.arange(first_index, last_index + 1, dtype=float)
+            pair = (
+                dominating_pair(profile, points)
+                if upper
+                else dominated_pair(profile, item_infinity, points)
+            )
+            laws.append(LawOnGrid.of_pair(pair, points, first_index, count))
         return convolve(laws, step, tail, upper=upper)
 
     def _ends_and_step(self, plan: Plan, tail: float) -> tuple[list[tuple[float, float]], float]:

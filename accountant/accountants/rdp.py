@@ -13,7 +13,6 @@ References: Mironov (2017); Canonne, Kamath & Steinke (2020), Proposition 12, fo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -25,15 +24,8 @@ from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.numerics.search import minimum_of_one_valley
-from accountant.plans.plan import Plan, Sequential
+from accountant.plans.plan import Plan
 
-# A plan of at least MANY different losses is first searched with one loss in SHARE, which shows
-# about where the best order is.
-MANY, SHARE = 64, 16
-STEPS_NEAR = (0.05, 0.003, 0.0002)  # in ln(order - 1): grid steps of the search near that order
-# Grids that are tried there before the whole range is searched; a grid with the least value at its
-# end is followed by one with steps four times as long.
-MAX_SWEEPS = 6
 # Values of order - 1 that split a grid into blocks of ascending orders.  They are evaluated one by
 # one, and the rest is left out as soon as none of its orders can be the best.
 COSTLY_ORDERS = (30.0, 1e3, 1e5)
@@ -83,14 +75,14 @@ class RDP(Accountant):
         if finite_delta <= 0:
             return math.inf
 
-        def epsilons_at(a: Array, of: Plan = plan, factor: float = 1.0) -> Array:
-            """Return epsilon by each order a + 1, for ``factor`` times the divergence of a plan."""
+        def epsilons_at(a: Array) -> Array:
+            """Return epsilon by each order a + 1."""
             # D + [ln(1/delta) + a ln(a / (1+a)) - ln(1+a)] / a
             conversion = (-math.log(finite_delta) - a * np.log1p(1 / a) - np.log1p(a)) / a
             epsilons, best = np.full(a.shape, np.inf), math.inf
             for block in np.split(np.arange(a.size), np.searchsorted(a, COSTLY_ORDERS)):
                 if block.size:
-                    divergence = factor * self.curve(of, a[block] + 1)
+                    divergence = self.curve(plan, a[block] + 1)
                     epsilons[block] = divergence + conversion[block]
                     best = min(best, float(np.nanmin(epsilons[block], initial=np.inf)))
                     # D grows with the order, so if the last D of a block and the least conversion
@@ -99,15 +91,6 @@ class RDP(Accountant):
                         break
             return epsilons
 
-        items = list(plan.losses())
-        # One loss of each SHARE stands for all of them, from the middle of the first group on.
-        if len(items) >= MANY:
-            few = Sequential(count * item for item, count in items[SHARE // 2 :: SHARE])
-            factor = len(items) / len(few.parts)
-            start, _ = minimum_of_one_valley(lambda a: epsilons_at(a, of=few, factor=factor))
-            least_epsilon = _least_near(epsilons_at, start)
-            if least_epsilon is not None:
-                return round_up(least_epsilon, 16)
         _, least_epsilon = minimum_of_one_valley(epsilons_at)
         return round_up(least_epsilon, 16)
 
@@ -120,26 +103,3 @@ class RDP(Accountant):
 
         _, least_log_delta = minimum_of_one_valley(log_deltas_at)
         return round_up(infinity_mass(plan) + math.exp(least_log_delta), 64)
-
-
-def _least_near(f: Callable[[Array], Array], start: float) -> float | None:
-    """Return the least value seen of ``f`` near ``start``, on ever finer grids of nine points.
-
-    Each grid is in ln a, around the vertex of the parabola through the best three points of the
-    grid before.  None if the valley of ``f`` is not found within `MAX_SWEEPS` grids.
-    """
-    at, best, steps = math.log(start), math.inf, list(STEPS_NEAR)
-    for _ in range(MAX_SWEEPS):
-        if not steps:
-            return min(best, float(f(np.exp(np.array([at])))[0]))
-        grid = at + steps[0] * np.arange(-4.0, 5.0)
-        value = f(np.exp(grid))
-        i = int(np.argmin(value))
-        best, at = min(best, float(value[i])), float(grid[i])
-        if 0 < i < grid.size - 1 and np.isfinite(value[i - 1 : i + 2]).all():
-            # The vertex of the parabola through three points, two of them a step away.
-            fall, rise = value[i - 1] - value[i], value[i + 1] - value[i]
-            at += steps.pop(0) * float(fall - rise) / (2 * max(float(fall + rise), 1e-300))
-        else:
-            steps[0] *= 4
-    return None

@@ -11,8 +11,6 @@ search for the tangent is proved in `docs/proofs/tradeoff.md`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -116,7 +114,16 @@ def greatest_lines(
         # The terms are at most the height plus min(1, x), and so is their round-off in ulps.
         return result - 4 * ULP * (np.abs(result) + np.exp(np.minimum(epsilon, 0.0)))
 
-    return _greatest(heights, _first_epsilons(forward, backward), alpha)
+    # The search for the peak of a height starts from the best of these epsilons and its neighbours.
+    # A height is a linear function of the level.
+    epsilon = _first_epsilons(forward, backward)
+    at_zero, at_one = (heights(epsilon, np.full(epsilon.shape, end)) for end in (0.0, 1.0))
+    table = at_zero + np.multiply.outer(alpha, at_one - at_zero)
+    top, rows = np.argmax(table, axis=1), np.arange(alpha.size)
+    around = np.clip(top + np.array([[-1], [0], [1]]), 0, epsilon.size - 1)
+    points, values = epsilon[around], table[rows, around]
+    values[1] = heights(points[1], alpha)
+    return highest_of_one_peak(heights, alpha, points, values)
 
 
 def finest_profile(plan: Plan, accuracy: float | None = None) -> Loss | ProfileCurve:
@@ -151,21 +158,3 @@ def _first_epsilons(forward: Loss | ProfileCurve, backward: Loss | ProfileCurve)
             sides.append(sign * pmf[0])
     epsilon = np.unique(np.concatenate(sides))
     return epsilon[np.abs(epsilon) <= MAX_EXPONENT]
-
-
-def _greatest(
-    heights: Callable[[Array, Array], Array], epsilon: Array, level: Array
-) -> tuple[Array, Array]:
-    """Return the epsilon of the greatest height at each level, and this height.
-
-    ``heights(epsilon, level)`` are those of pairs of these.  The search starts from the best of the
-    given epsilons and its neighbours, since a height has one peak over epsilon.
-    """
-    # A height is a linear function of the level.
-    at_zero, at_one = (heights(epsilon, np.full(epsilon.shape, end)) for end in (0.0, 1.0))
-    table = at_zero + np.multiply.outer(level, at_one - at_zero)
-    top, rows = np.argmax(table, axis=1), np.arange(level.size)
-    around = np.clip(top + np.array([[-1], [0], [1]]), 0, epsilon.size - 1)
-    points, values = epsilon[around], table[rows, around]
-    values[1] = heights(points[1], level)
-    return highest_of_one_peak(heights, level, points, values)

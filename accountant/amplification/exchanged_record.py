@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from accountant.losses.finite import FINITE_CGF, FiniteLoss, discretised
+from accountant.losses.finite import FINITE_CGF, DiscretisedLoss, FiniteLoss, discretised
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss, epsilons, orders
+from accountant.losses.loss import Loss
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.mixture_of_gaussians import MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
@@ -27,8 +26,7 @@ from accountant.losses.normal_mixture import side
 from accountant.losses.public_choice import PublicChoice
 from accountant.numerics import Array
 from accountant.numerics.logspace import log_mixture
-from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import round_up
+from accountant.numerics.rounding import MAX_EXPONENT, round_up
 
 NO_LOSS = PairLoss((1.0,), (1.0,))  # one outcome, which is certain on both neighbours
 
@@ -66,7 +64,7 @@ class ExchangedLoss(FiniteLoss):
     @property
     def numerics(self) -> LossNumerics:
         """A finite sum; a numerical bound unless the part itself has finitely many outcomes."""
-        is_exact = self.part.loss_pmf is not None and self.part.reversed.loss_pmf is not None
+        is_exact = _is_listed(self.part)
         return LossNumerics(FINITE_CGF, self.part.numerics.is_upper_envelope, not is_exact)
 
     @property
@@ -93,28 +91,6 @@ class ExchangedLoss(FiniteLoss):
         outcomes = _exchanged_outcomes(self.part, self.rate)
         return outcomes.loss, outcomes.mass
 
-    def profile(self, epsilon: ArrayLike) -> Array:
-        """Return ``sum mass (1 - e^{eps - loss})_+``, and the mass at infinity."""
-        loss, mass, infinity = _exchanged_outcomes(self.part, self.rate)
-        sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - loss, 0.0))
-        total: Array = np.minimum(ordered_dot(sticks, mass) + infinity, 1.0)
-        return total
-
-    def renyi(self, order: ArrayLike) -> Array:
-        """Return the Rényi divergence of the finite sum."""
-        a = orders(order) - 1
-        value, error = FINITE_CGF.sum_cgf([self], np.ones(1), a)
-        divergence: Array = (value + error) / a
-        return divergence
-
-
-class _Outcomes(NamedTuple):
-    """The outcomes of the worst pair: finite losses with their masses, and the mass at infinity."""
-
-    loss: Array
-    mass: Array
-    infinity_mass: float
-
 
 class _PowerPieces(NamedTuple):
     """The pieces of g, the greatest power of a test of the part at each level.
@@ -130,8 +106,8 @@ class _PowerPieces(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _exchanged_outcomes(part: Loss, rate: float) -> _Outcomes:
-    """Return the outcomes of the worst pair.
+def _exchanged_outcomes(part: Loss, rate: float) -> DiscretisedLoss:
+    """Return the losses and masses of the outcomes of the worst pair.
 
     Outcomes are put on [0, 1] so that the law R without either record is uniform.  Let g(b) be the
     greatest power of a test of the part, P against R, at level b.  Then the density at b is g'(b)
@@ -157,13 +133,18 @@ def _exchanged_outcomes(part: Loss, rate: float) -> _Outcomes:
     infinity_mass = float(mass[possible & (loss == math.inf)].sum())
     infinity_mass += rate * pieces.infinity_mass
     possible &= np.isfinite(loss)
-    return _Outcomes(loss[possible], mass[possible], infinity_mass)
+    return DiscretisedLoss(loss[possible], mass[possible], infinity_mass)
+
+
+def _is_listed(part: Loss) -> bool:
+    """Return whether all losses of both directions are listed: no mass is too small for a float."""
+    directions_listed = part.loss_pmf is not None and part.reversed.loss_pmf is not None
+    return directions_listed and max(part.max_loss, part.reversed.max_loss) <= MAX_EXPONENT
 
 
 def _power_pieces(part: Loss) -> _PowerPieces:
     """Return the pieces of g, from the losses of the part and their masses."""
-    loss_pmf, reversed_pmf = part.loss_pmf, part.reversed.loss_pmf
-    if loss_pmf is None or reversed_pmf is None:
+    if (loss_pmf := part.loss_pmf) is None or not _is_listed(part):
         # Finitely many losses that dominate the part's; at most 1e-250 of mass is moved to
         # infinity.
         above = discretised(part, 1e-250, upper=True)

@@ -32,13 +32,13 @@ from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import lower_hull
 from accountant.losses.finite import FINITE_CGF, FiniteLoss, discretised
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss, epsilons, orders
+from accountant.losses.loss import Loss, epsilons
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.mixture_of_gaussians import MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import Side, side
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.rounding import MAX_EXPONENT, ULP, round_up
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential, as_plan
@@ -185,13 +185,6 @@ class GroupLoss(FiniteLoss):
         """Return the loss of one group that unites ``size`` such groups."""
         return group_loss(self.loss, self.size * RECORDS.check("size", size))
 
-    def renyi(self, order: ArrayLike) -> Array:
-        """Return the Rényi divergence of the finite sum."""
-        a = orders(order) - 1
-        value, error = FINITE_CGF.sum_cgf([self], np.ones(1), a)
-        divergence: Array = (value + error) / a
-        return divergence
-
 
 def group_loss(loss: Loss, size: int) -> Loss:
     """Return the loss of ``size`` records, by a closed form or else by the trade-off curve.
@@ -246,20 +239,35 @@ def _power_curve(loss: Loss, size: int) -> tuple[Array, Array, float]:
     first, second = (_test_corners(either) for either in (loss, loss.reversed))
     curves = [first[:2], second[:2]]
     all_levels = np.union1d(*(curve_level for curve_level, _ in curves))
-    greatest = np.maximum(*(_upper_values(*curve, all_levels) for curve in curves))
+    powers_at_levels = []
+    for curve_level, curve_power in curves:
+        # Where a curve jumps, the last point of a level has its greatest power.
+        is_upper_end = np.append(np.diff(curve_level) > 0, True)
+        powers_at_levels.append(
+            np.interp(all_levels, curve_level[is_upper_end], curve_power[is_upper_end])
+        )
+    greatest = np.maximum(*powers_at_levels)
     hull = lower_hull(all_levels, -greatest)
     level, power = all_levels[hull], greatest[hull]
-    levels, powers = level, power
+    levels, powers, is_too_fine = level, power, False
+    least_level = math.exp(-MAX_EXPONENT)  # smaller numbers lose digits
     for _ in range(size - 1):
         # ``level``, ``power`` are the corners of h; ``levels``, ``powers`` those of g, h iterated
         # so far.  The corners of h(g(a)) are those of g, and the levels a at which g(a) is the
         # level of a corner of h.
         preimages = np.interp(level, powers, levels)
+        is_too_fine |= bool(np.any((preimages < least_level) & (level > powers[0])))
         corners = np.union1d(levels, preimages[level >= powers[0]])
         powers = np.interp(np.interp(corners, levels, powers), level, power)
         levels = corners
         keep = np.append(np.diff(levels) > 0, True)
         levels, powers = levels[keep], powers[keep]
+    if is_too_fine:
+        # Corners below floats are lost: level 0 gets the power of the least level in their place.
+        power_at_0 = least_level
+        for _ in range(size):
+            power_at_0 = float(np.interp(power_at_0, level, power))
+        powers = np.maximum(powers, power_at_0)
     # h is concave and h(0) >= 0, so a h'(a) <= h(a): h makes no relative error larger.  Each use of
     # it adds that of its own corners, and at most 8 ULP of the straight line between two of them;
     # the error of a level counts as one of the power.
@@ -292,11 +300,3 @@ def _test_corners(loss: Loss) -> tuple[Array, Array, float]:
     # An ULP for each term of a sum, and for each nat of an exponent, whose own error counts so.
     error = (values.size + float(np.max(np.abs(values), initial=0.0)) + 4) * ULP
     return np.append(np.minimum(level, 1.0), 1.0), np.append(np.minimum(power, 1.0), 1.0), error
-
-
-def _upper_values(x: Array, y: Array, levels: Array) -> Array:
-    """Return the curve through the points (x, y) at ``levels``; where it jumps, its upper end."""
-    # Among points of equal x the last one has the greatest y.
-    is_upper_end = np.append(np.diff(x) > 0, True)
-    values: Array = np.interp(levels, x[is_upper_end], y[is_upper_end])
-    return values

@@ -32,17 +32,22 @@ from accountant.amplification.sampled_ratio_cgf import (
     SampledRatioLaw,
 )
 from accountant.amplification.sampled_renyi import is_known_by_its_curve, sampled_divergence
-from accountant.composition.cgf import exact_cgf
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss, epsilons, orders
+from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture, log_mixture
-from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_square
+from accountant.numerics.rounding import (
+    MAX_EXPONENT,
+    ULP,
+    round_up,
+    round_up_product,
+    round_up_square,
+)
 from accountant.plans.adjacency import (
     PRESENCE_RELATIONS,
     SAMPLING_RELATIONS,
@@ -404,6 +409,9 @@ class _Outcomes(NamedTuple):
 def _sampled_outcomes(loss: Loss, rate: float) -> _Outcomes | None:
     """Return the outcomes of a part with finitely many losses, sampled at a rate; else None."""
     if loss.numerics.is_upper_envelope or loss.loss_pmf is None or loss.reversed.loss_pmf is None:
+        return None
+    # Masses below floats are left out of a list: under P of outcomes that Q may have.
+    if max(loss.max_loss, loss.reversed.max_loss) > MAX_EXPONENT:
         return None
     ratio, p = loss.loss_pmf
     sampled = log_mixture(ratio, rate)

@@ -212,7 +212,8 @@ class Repeated(Loss):
     def _at_vertices(self, epsilon: Array, best: NDArray[np.intp]) -> Array:
         """Return ln delta over orders next to the vertices of parabolas through three orders.
 
-        The first parabola of an epsilon goes through the best order that was tried and its
+        The parabolas are in ``ln a``, a being the order less 1; three orders have equal distances
+        in it.  The first parabola of an epsilon goes through the best order that was tried and its
         neighbours, the next one through orders around the vertex of the first.
         """
         tried_bounds, log_delta = _tried_bounds(self), np.full(epsilon.shape, np.inf)
@@ -221,7 +222,14 @@ class Repeated(Loss):
         a = (tried_bounds.orders - 1)[neighbours]
         values = _log_delta(a, tried_bounds.bounds[neighbours], epsilon[:, None])
         for step in PARABOLA_STEPS:
-            a = _vertex(a, values)[:, None] * np.exp(step * np.arange(-1, 2))
+            left, middle_value, right = values.T
+            with np.errstate(invalid="ignore", divide="ignore"):
+                shift = (left - right) / (left - 2 * middle_value + right) / 2
+            # The middle order is taken where the vertex is farther away than its neighbours.  Every
+            # order gives a valid bound, so that a wrong vertex only makes the bound larger.
+            shift = np.where(np.abs(shift) <= 1, shift, 0.0)
+            vertex = a[:, 1] * (a[:, 2] / a[:, 1]) ** shift
+            a = vertex[:, None] * np.exp(step * np.arange(-1, 2))
             values = _log_delta(a, self.renyi(a + 1), epsilon[:, None])
             log_delta = np.minimum(log_delta, np.min(values, axis=1))
         return log_delta
@@ -285,21 +293,6 @@ def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
         height = a * divergence * (1 + 1e-14) - (a * np.log1p(1 / a) + np.log1p(a)) * (1 - 1e-14)
         log_delta: Array = height - a * (1 - 1e-14) * epsilon
     return np.where(np.isnan(log_delta), 0.0, log_delta)
-
-
-def _vertex(a: Array, values: Array) -> Array:
-    """Return the ``a`` at the vertex of the parabola in ``ln a`` through the three points of a row.
-
-    The three ``a`` of a row have equal distances in ``ln a``; the middle one is returned where the
-    vertex is farther away than its neighbours.
-    """
-    left, middle, right = values.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shift = (left - right) / (left - 2 * middle + right) / 2
-    # Every order gives a valid bound, so a wrong vertex only makes the bound larger.
-    shift = np.where(np.abs(shift) <= 1, shift, 0.0)
-    vertex: Array = a[:, 1] * (a[:, 2] / a[:, 1]) ** shift
-    return vertex
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,7 +38,7 @@ from accountant.numerics.exponential_sums import (
     power_round_off,
 )
 from accountant.numerics.logspace import log_mixture, logsumexp
-from accountant.numerics.ordered_sums import sum_with_errors
+from accountant.numerics.ordered_sums import product_with_errors, sum_with_errors
 from accountant.numerics.quadrature import gauss_legendre_panels
 
 # The largest half-length of a density in l.  A longer one, of noise with epsilon above 60, has no
@@ -249,11 +249,11 @@ class SampledRatioCGF(ExactCGF[SampledRatio]):
         self, losses: Sequence[SampledRatio], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
         """Return the product of the ratios, one loss at a time, and a bound on its error."""
-        product, total_error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            value, error = _law(loss).cf_ratio(z, int(count))
-            product, total_error = product * value, total_error + error
-        return product, total_error
+        ratios = (
+            _law(loss).cf_ratio(z, int(count))
+            for loss, count in zip(losses, counts.tolist(), strict=True)
+        )
+        return product_with_errors(ratios, z)
 
     def log_cf_bounds(
         self, losses: Sequence[SampledRatio], counts: Array, a: float, u: Array

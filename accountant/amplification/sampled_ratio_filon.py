@@ -30,12 +30,12 @@ from accountant.numerics.ordered_sums import ordered_dot, ordered_product
 from accountant.numerics.quadrature import legendre
 from accountant.numerics.rounding import ULP
 
-# Number of terms of the polynomial on a panel: more of them miss less of F, and take longer at
+# Terms of the polynomial on a panel: with more of them it misses less of F, and takes longer at
 # every frequency.
-DEGREE = 28
-# From these radians w = u half-width on, the recurrence of j_k, k < DEGREE, is stable upwards.  At
+TERMS = 28
+# From these radians w = u half-width on, the recurrence of j_k, k < TERMS, is stable upwards.  At
 # smaller frequencies, and up to half as much again, a panel is summed at `POINTS` points.
-STABLE_RADIANS = 2.0 * DEGREE
+STABLE_RADIANS = 2.0 * TERMS
 POINTS = 96
 PANEL = 0.4  # largest half-width of a panel, in l; wider panels are fewer, and miss more
 CACHE_SIZE = 8192  # most angles that are worked on together: 64 kB
@@ -73,9 +73,28 @@ class FilonRule:
         self._power, self._log_moment = power, log_moment
         self._log_scale = math.log(law.scale) + math.log(rate) / 2 - log_moment
         panels = max(1, math.ceil((law.high - law.low) / 2 / PANEL))
-        edges = log_mixture(np.linspace(law.low, law.high, panels + 1), rate)
-        self._centre, self._half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-        self.missed = float(np.sum(self._interpolation_error() + self._sum_error()))
+        edges = np.linspace(law.low, law.high, panels + 1)
+        # Where e^l is small, y hardly differs from ln(1 - q), and a difference of two y would lose
+        # digits.  So a panel starts at y_0, and its points are at distances d >= 0 from there:
+        # e^y - 1 + q = q e^l_0 + e^{y_0} (e^d - 1), a sum of positive numbers.
+        start = log_mixture(edges[:-1], rate)
+        self._first_r, self._first_sampled = np.exp(start), rate * np.exp(edges[:-1])
+        growth = self._first_sampled / self._first_r * np.expm1(np.diff(edges))
+        self._half = np.log1p(growth) / 2
+        self._centre = start + self._half
+        # Bounds on the errors in each panel; rho are the `RADII`, M the largest |F| on an ellipse.
+        log_sizes, terms = self._log_sizes(), TERMS - 1
+        # Interpolation: 4 half E, where the best polynomial of n terms errs by
+        # E <= 2 M rho^{1-n} / (rho - 1).
+        log_error = np.min(log_sizes - terms * np.log(RADII) - np.log(RADII - 1), axis=1)
+        interpolation_error = 8 * self._half * np.exp(np.minimum(log_error, 700.0))
+        # `_summed`, up to 1.5 times `STABLE_RADIANS`:
+        # 64/15 half M e^{turns (rho - 1/rho) / 2} rho^{2-2n} / (1 - rho^-2).
+        turns = STABLE_RADIANS * 1.5 * (RADII - 1 / RADII) / 2
+        log_error = log_sizes + turns - 2 * (POINTS - 1) * np.log(RADII) - np.log1p(-(RADII**-2))
+        log_error = np.min(log_error, axis=1)
+        sum_error = 64 / 15 * self._half * np.exp(np.minimum(log_error, 700.0))
+        self.missed = float(np.sum(interpolation_error + sum_error))
 
     def ratio(self, z: Complex, sign: float) -> tuple[Complex, Array]:
         """Return ``E r^{p + iu sign} / E r^p`` at frequencies u = Im z, and its error.
@@ -84,7 +103,7 @@ class FilonRule:
         its column, so that phases are outer products.
         """
         # ``size`` adds up the ulps of all terms, each times the term's size: of an atom a few and
-        # those of its phase u y and exponent p y; of a panel those of its phase and the DEGREE^2 of
+        # those of its phase u y and exponent p y; of a panel those of its phase and the TERMS^2 of
         # the series, times the largest density.
         total, size = np.zeros(z.shape, dtype=complex), np.zeros(z.shape)
         u, v = z[:, 0].imag * sign, z[0].imag * sign
@@ -99,7 +118,7 @@ class FilonRule:
             weight = mass * math.exp(self._power * y - self._log_moment)
             total += weight * np.multiply.outer(phases(u * y), phases(v * y))
             size += weight * (4 + abs(y) * np.abs(z.imag) + abs(self._power * y))
-        for centre, half in zip(self._centre, self._half, strict=True):
+        for panel, (centre, half) in enumerate(zip(self._centre, self._half, strict=True)):
             # Over a block of columns the angle grows by half of `STABLE_RADIANS` at most.  So rows
             # whose angle is stable in the first column take Filon's rule in all columns of the
             # block, and the others are summed at points.
@@ -111,37 +130,40 @@ class FilonRule:
                 turns = (np.abs(u) + abs(v[first_column])) * half
                 stable_row = int(np.searchsorted(turns, STABLE_RADIANS))
                 if stable_row:
-                    total[:stable_row, block] += self._summed(
-                        u[:stable_row], v[block], centre, half
-                    )
+                    total[:stable_row, block] += self._summed(u[:stable_row], v[block], panel)
                 if stable_row < u.size:
                     total[stable_row:, block] += self._integrated(
-                        u[stable_row:], v[block], centre, half, sign
+                        u[stable_row:], v[block], panel, sign
                     )
-            ends = self._log_density(centre + half * np.array([-1.0, 1.0]))
+            # ln F is convex, so that F is largest at an end.
+            ends = self._log_density(panel, np.array([-1.0, 1.0]))
             top = half * math.exp(float(np.max(ends)))
-            size += 4 * top * (4 + (abs(centre) + half) * np.abs(z.imag)) + DEGREE**2 * top
+            size += 4 * top * (4 + (abs(centre) + half) * np.abs(z.imag)) + TERMS**2 * top
         return total, 8 * ULP * (size + abs(self._log_moment)) + self.missed
 
-    def _log_density(self, y: Array) -> Array:
-        """Return ``ln F`` over the moment."""
-        log_sampled_term = np.log(np.expm1(y) + self._rate)  # ln(e^y - 1 + q) = ln(q e^l)
-        return self._log_scale - 1.5 * log_sampled_term + (self._power + 1) * y
+    def _log_density(self, panel: int, x: Array) -> Array:
+        """Return ``ln F`` over the moment, at points x of a panel, which is [-1, 1]."""
+        y = self._centre[panel] + self._half[panel] * x
+        from_start = np.expm1(self._half[panel] * (1 + x))
+        log_sampled = np.log(self._first_sampled[panel] + self._first_r[panel] * from_start)
+        log_density: Array = self._log_scale - 1.5 * log_sampled + (self._power + 1) * y
+        return log_density
 
-    def _summed(self, u: Array, v: Array, centre: float, half: float) -> Complex:
+    def _summed(self, u: Array, v: Array, panel: int) -> Complex:
         """Return ``int F(y) e^{i (u + v) y} dy`` over a panel by Gauss-Legendre points."""
         x, w = legendre(POINTS)
-        y = centre + half * x
-        weight = half * w * np.exp(self._log_density(y))
+        y = self._centre[panel] + self._half[panel] * x
+        weight = self._half[panel] * w * np.exp(self._log_density(panel, x))
         return ordered_product(phases(np.outer(u, y)), phases(np.outer(v, y)) * weight)
 
-    def _integrated(self, u: Array, v: Array, centre: float, half: float, sign: float) -> Complex:
+    def _integrated(self, u: Array, v: Array, panel: int, sign: float) -> Complex:
         """Return the same by Filon's rule; ``sign`` is that of the frequencies u + v."""
-        x, w = legendre(DEGREE)
-        density = half * np.exp(self._log_density(centre + half * x))
-        k = np.arange(DEGREE)
+        centre, half = float(self._centre[panel]), float(self._half[panel])
+        x, w = legendre(TERMS)
+        density = half * np.exp(self._log_density(panel, x))
+        k = np.arange(TERMS)
         # 2 c_k, as c_k = (2k + 1) / 2 int P_k F, and the integral is 2 i^k j_k
-        terms = (2 * k + 1) * ordered_dot(legvander(x, DEGREE - 1).T, w * density)
+        terms = (2 * k + 1) * ordered_dot(legvander(x, TERMS - 1).T, w * density)
         angle = np.add.outer(u, v)
         turn = np.abs(angle) * half
         even, odd = np.empty(turn.shape), np.empty(turn.shape)
@@ -160,28 +182,11 @@ class FilonRule:
         b = np.multiply.outer(self._half, (RADII - 1 / RADII) / 2)
         low, high = self._centre[:, None] - a, self._centre[:, None] + a
         # |e^y - 1 + q| >= e^{Re y} cos b - 1 + q, with cos b = 1 - 2 sin^2(b / 2)
-        sampled_term = (
-            np.expm1(low) + self._rate - 2 * np.exp(low) * np.sin(np.minimum(b, 3.0) / 2) ** 2
-        )
+        from_start = np.expm1(self._half[:, None] - a)
+        height = 2 * np.exp(self._half[:, None] - a) * np.sin(np.minimum(b, 3.0) / 2) ** 2
+        sampled = self._first_sampled[:, None] + self._first_r[:, None] * (from_start - height)
         with np.errstate(divide="ignore", invalid="ignore"):
-            size = -1.5 * np.log(np.where((sampled_term > 0) & (b < 1.5), sampled_term, np.nan))
+            size = -1.5 * np.log(np.where((sampled > 0) & (b < 1.5), sampled, np.nan))
         power = self._power + 1
         size = self._log_scale + size + power * (high if power > 0 else low)
         return np.where(np.isnan(size), np.inf, size)
-
-    def _interpolation_error(self) -> Array:
-        """Bound ``int |F - polynomial|`` on each panel, M the largest |F| on an ellipse rho."""
-        # 4 half E: the best polynomial of n terms errs by E <= 2 M rho^{1-n} / (rho - 1)
-        size = self._log_sizes() - (DEGREE - 1) * np.log(RADII)
-        size = np.min(size - np.log(RADII - 1), axis=1)
-        result: Array = 8 * self._half * np.exp(np.minimum(size, 700.0))
-        return result
-
-    def _sum_error(self) -> Array:
-        """Bound the error of `_summed` on each panel, up to 1.5 times `STABLE_RADIANS`."""
-        # 64/15 half M e^{turns (rho - 1/rho) / 2} rho^{2-2n} / (1 - rho^-2)
-        size = self._log_sizes()
-        turns = STABLE_RADIANS * 1.5 * (RADII - 1 / RADII) / 2
-        size = size + turns - 2 * (POINTS - 1) * np.log(RADII) - np.log1p(-(RADII**-2))
-        result: Array = 64 / 15 * self._half * np.exp(np.minimum(np.min(size, axis=1), 700.0))
-        return result

@@ -38,13 +38,12 @@ from accountant.book.chain.entries import (
     set_aside_key,
     unknown_terms,
 )
-from accountant.book.limits.charges import AuthorTotals, Charge, unchanged
+from accountant.book.limits.charges import AuthorTotals, Charge, RunningSums, unchanged
 from accountant.book.limits.second_curator import terms_of_one
 from accountant.book.limits.terms import Terms, stated_quota
 from accountant.book.limits.user_totals import UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, decoded, window_of
 from accountant.book.log import Log
-from accountant.book.running_sums import RunningSums
 from accountant.book.stored_values import decode_users
 from accountant.errors import LedgerCorrupt, LedgerNewer, LedgerViolated, ParameterError
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan

@@ -23,10 +23,8 @@ from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
 from accountant.book.chain.author_keys import Passphrase, asking
 from accountant.book.chain.entries import checked_name, dataset_key
-from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.roles import Roles
-from accountant.book.chain.signatures import key_of
-from accountant.book.clock import ClockCorrection, confirmed_until, correct_clock
+from accountant.book.clock import ClockCorrection, correct_clock
 from accountant.book.databases.postgres_grants import grants_sql
 from accountant.book.dataset_terms import (
     DatasetTerms,
@@ -39,7 +37,8 @@ from accountant.book.history import History, Line, Selection, read_history, stor
 from accountant.book.limits.plan_proofs import refuse_unplanned
 from accountant.book.limits.second_curator import open_proposal, set_roles
 from accountant.book.limits.terms import utc_time
-from accountant.book.log import Log, Make
+from accountant.book.log import Log
+from accountant.book.opening import Make, open_log
 from accountant.book.status import (
     Buckets,
     PeopleTable,
@@ -52,6 +51,7 @@ from accountant.book.status import (
     statuses_table,
 )
 from accountant.book.verification import Verified, verify_log
+from accountant.domains import BOOLEAN
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
@@ -179,10 +179,12 @@ class Book(TableDisplay):
             )
             make = Make.IF_MISSING if create else Make.NEVER
         passphrase = asking(passphrase)  # no traceback from here on shows it
-        return cls._opened_or_made(
-            url, make, pin, wait, author, key, passphrase, verified, clock,
+        is_verified = BOOLEAN.check("verified", verified)
+        log = open_log(
+            url, make, pin, wait, author, key, passphrase, clock,
             accept_restored=accept_restored, accept_unsigned=accept_unsigned,
         )  # fmt: skip
+        return cls(log, is_verified)
 
     @classmethod
     def create(
@@ -232,48 +234,9 @@ class Book(TableDisplay):
             If there is a book already, or a file without bytes.
         """
         passphrase = asking(passphrase)  # no traceback from here on shows it
-        return cls._opened_or_made(
-            url, Make.NEW, pin, wait, author, key, passphrase, verified, clock, roles=roles
-        )
-
-    @classmethod
-    def _opened_or_made(
-        cls,
-        url: str | os.PathLike[str],
-        make: Make,
-        pin: str | os.PathLike[str] | None,
-        wait: float,
-        author: str | None,
-        key: bytes | str | os.PathLike[str] | None,
-        ask: Callable[[], str] | None,
-        verified: bool,
-        clock: str | datetime | None,
-        *,
-        accept_restored: str | None = None,
-        roles: Roles | None = None,
-        accept_unsigned: bool = False,
-    ) -> Self:
-        """Return the book, made as ``make`` says; arguments are those of `open`."""
-        if not isinstance(verified, bool):
-            raise ParameterError("verified", verified, "True or False")
-        if not isinstance(accept_unsigned, bool):
-            raise ParameterError("accept_unsigned", accept_unsigned, "True or False")
-        named_author = None if author is None else checked_name("author", author)
-        if accept_restored is not None:
-            checked_name("accept_restored", accept_restored)
-        head_pin = None if pin is None else HeadPin(pin)
-        signing_key = None if key is None else key_of(key, ask)
-        if roles is not None:
-            if not isinstance(roles, Roles):
-                raise ParameterError("roles", roles, "Roles, with the public keys of curators")
-            roles.refuse_unless_curator(signing_key)
-        confirmed = confirmed_until(clock)
-        log = Log.open(
-            url, head_pin, named_author, wait, make, signing_key, accept_restored, roles,
-            accept_unsigned,
-        )  # fmt: skip
-        log.confirmed = confirmed
-        return cls(log, verified)
+        is_verified = BOOLEAN.check("verified", verified)
+        log = open_log(url, Make.NEW, pin, wait, author, key, passphrase, clock, roles=roles)
+        return cls(log, is_verified)
 
     def close(self) -> None:
         """Close the connection to the database."""

@@ -15,6 +15,7 @@ from accountant.book.chain.entries import (
     CLOCK,
     CLOCK_KEY,
     EVERY_CLOCK,
+    START,
     TERMS,
     LogEntry,
     LogTimes,
@@ -26,7 +27,6 @@ from accountant.book.limits.charges import AuthorTotals
 from accountant.book.limits.terms import utc_time
 from accountant.book.limits.windows import Parts, encoded
 from accountant.book.log import Log
-from accountant.book.running_sums import START
 from accountant.errors import LedgerClockAhead, LedgerViolated, ParameterError
 
 TRUSTED = "trusted"

@@ -26,7 +26,7 @@ from accountant.book.limits.windows import checked_window, encoded
 from accountant.book.log import Log
 from accountant.book.quotas import author_limit
 from accountant.book.reservations import Reservations
-from accountant.domains import IntegerRange, Interval
+from accountant.domains import BOOLEAN, IntegerRange, Interval
 from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
 from accountant.formatting import format_lower, format_upper
 from accountant.ledger.composition_notions import (
@@ -86,6 +86,7 @@ class DatasetTerms(NamedTuple):
             if rule == (None, None):
                 rule = rule_for(set_aside_plan, budget)
         notion = notion_of(rule[0], budget, rule[1])
+        flags = {"idealised": self.idealised, "verified": self.verified}
         curators_needed = 1
         if self.raise_needs is not None:
             curators_needed = RAISE_NEEDS.check("raise_needs", self.raise_needs)
@@ -96,8 +97,11 @@ class DatasetTerms(NamedTuple):
             "order": notion.order,
             "users": None if self.users is None else USERS.check("users", self.users),
             "unit": "one row" if self.unit is None else checked_name("unit", self.unit),
-            **self._checked_flag("idealised", self.idealised),
-            **self._checked_flag("verified", self.verified),
+            **{
+                name: True
+                for name, flag in flags.items()
+                if flag is not None and BOOLEAN.check(name, flag)
+            },
             **({} if self.expires is None else {"expires": utc_time("expires", self.expires)}),
             **({} if self.people is None else {"people": checked_name("people", self.people)}),
             **({"raise_needs": curators_needed} if curators_needed > 1 else {}),
@@ -137,12 +141,6 @@ class DatasetTerms(NamedTuple):
         if set_aside_plan is None or budget is None:
             return None
         return proof_for(set_aside_plan, budget, self.proof, bool(self.verified))
-
-    def _checked_flag(self, name: str, stated: object) -> dict[str, bool]:
-        """Return {name: True} for a flag that is set, else nothing, as entries state flags."""
-        if stated is not None and not isinstance(stated, bool):
-            raise ParameterError(name, stated, "True or False")
-        return {name: True} if stated else {}
 
     def write(self, log: Log, name: str) -> None:
         """Write the terms, and what is set aside, unless another process did so first."""

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from accountant.book.chain.entries import FIRST_PREDECESSOR, UNDECODED, next_hash, parse_facts
-from accountant.book.log import ROWS_PER_PAGE, Log
+from accountant.book.databases.storage import ROWS_PER_PAGE
+from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt
 
 

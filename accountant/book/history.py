@@ -18,10 +18,11 @@ import numpy as np
 
 from accountant.book.account import Account
 from accountant.book.chain.entries import PROPOSAL, TERMS, LogEntry
+from accountant.book.databases.storage import ROWS_PER_PAGE
 from accountant.book.entry_pages import Outcome, ReadEntry, Spend, read_page
 from accountant.book.limits.second_curator import outcome_of, proposed_words
 from accountant.book.limits.terms import Terms, changed_words, utc_time
-from accountant.book.log import ROWS_PER_PAGE, Log
+from accountant.book.log import Log
 from accountant.book.status import shown_total
 from accountant.book.stored_values import decode_answer
 from accountant.domains import IntegerRange

@@ -17,9 +17,8 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 from accountant.book.chain.author_keys import AuthorKey
 from accountant.book.chain.checkpoint import format_head
@@ -27,8 +26,8 @@ from accountant.book.chain.entries import (
     FIRST_PREDECESSOR,
     FORMAT,
     FORMAT_WITHOUT_ROLES,
-    RESTORED,
     ROLES,
+    START,
     TERMS,
     TWO_CURATORS_KEY,
     ChainHead,
@@ -43,35 +42,22 @@ from accountant.book.chain.entries import (
     terms_key,
     times_after,
 )
-from accountant.book.chain.head_pin import HeadPin, OwnPin, own_pin
+from accountant.book.chain.head_pin import HeadPin, Pins
 from accountant.book.chain.key_index import Node, descend, new_nodes
 from accountant.book.chain.roles import Roles
 from accountant.book.chain.signatures import Signatures
 from accountant.book.chain.signing_key import SigningKey
-from accountant.book.databases.connection import connect
-from accountant.book.databases.database_files import MAKE_ONE, MissingBook
-from accountant.book.databases.storage import Question, Storage
+from accountant.book.databases.storage import Question, Storage, paged_rows
 from accountant.errors import LedgerClockAhead, LedgerCorrupt, ParameterError
 
-ROWS_PER_PAGE = 1000  # rows that are read at a time
 HASH_OF = "SELECT hash FROM entries WHERE seq = :seq"
 # The head, the two entries before it, one of which mostly is the root of the index, and one more,
 # because an entry is checked with the hash before it.
 LAST_ENTRIES = "SELECT seq, body, hash FROM entries ORDER BY seq DESC LIMIT 4"
 # Entries that are kept after they were read and checked.  More would save reads, and take memory.
 ENTRIES_KEPT = 4096
-# `verification` checks all entries.  At the opening more than these would take longer.
-ENTRIES_CHECKED_ON_OPEN = 1000  # entries that are checked when a book is opened
-
-
 # How an operator goes on from a book that was put back.
 ACCEPT = "Book.open(..., accept_restored=REASON), or `ledger accept-restored`,"
-
-
-class Make(Enum):
-    """Whether opening a book makes it: never, only where none is, or in both cases."""
-
-    NEVER, NEW, IF_MISSING = range(3)
 
 
 class Log:
@@ -97,9 +83,7 @@ class Log:
         self.first_facts: dict[str, Any] = {"kind": "book"}  # of entry 1, once it was read
         self._cached_entries: dict[int, LogEntry] = {}
         self.wait = wait
-        # The pin that the caller named is compared always, this machine's own before a write.
-        self._pin = pin
-        self._own_pin: OwnPin | None = None
+        self.pins = Pins(pin)
         self.is_new = False  # whether this object made the book
         self._refuses_older_versions = False  # whether it has asked the database for that
         self.author = self._user = _user() if author is None else author
@@ -108,109 +92,12 @@ class Log:
         self._closed = False
         self.confirmed = ""
         self._times: LogTimes | None = None  # of the open transaction; None until it is asked for
-        self.last_seen_head = ChainHead(0, FIRST_PREDECESSOR)  # the last head this process knows of
+        self.last_seen_head = START  # the last head this process knows of
 
     @property
     def name(self) -> str:
         """Return the name of the book in error messages."""
         return self.storage.name
-
-    @classmethod
-    def open(
-        cls,
-        url: str | os.PathLike[str],
-        pin: HeadPin | None,
-        author: str | None,
-        wait: float,
-        make: Make,
-        signing_key: SigningKey | AuthorKey | None,
-        restored_because: str | None = None,
-        first_roles: Roles | None = None,
-        accept_unsigned: bool = False,
-    ) -> Self:
-        """Open the log of a book, or make it, and check its last entries; as `Book.open`.
-
-        ``restored_because`` is why the book may have fewer entries than its pins say.  A new book
-        has the roles ``first_roles``, if any.
-        """
-        # a book that was pinned is not made anew where it is missing
-        has_pinned_head = pin is not None and pin.read() is not None
-        try:
-            storage = connect(url, wait, make is not Make.NEVER and not has_pinned_head)
-        except MissingBook as missing:
-            if not has_pinned_head:
-                raise
-            problem = "is empty, though entries of it are known"
-            raise LedgerCorrupt(str(missing.value), problem) from None
-        log = cls(storage, None if restored_because else pin, author, wait, signing_key)
-        log.signatures.accepts_unsigned = accept_unsigned
-        try:
-            with storage.reading():
-                is_empty = storage.empty
-                if not is_empty and isinstance(signing_key, SigningKey):
-                    log.signatures.fit(storage.ask(LAST_ENTRIES))
-            if is_empty and make is Make.NEVER:
-                allowed = f"{MAKE_ONE}; a login of a server sees only schemas that it may use"
-                raise ParameterError("url", log.name, allowed)  # noqa: TRY301
-            if is_empty:
-                with log.writing(first_roles):
-                    pass
-            if make is Make.NEW and not log.is_new:
-                allowed = (
-                    "of no book yet: Book.open, or `ledger open` without --new, opens this one"
-                )
-                raise ParameterError("url", log.name, allowed)  # noqa: TRY301
-            log.check_last_entries()
-            machine_pin = own_pin(str(log.first_facts.get("id", "")))
-            if restored_because is not None:
-                pins = [given_pin for given_pin in (pin, machine_pin) if given_pin is not None]
-                log.accept_restored(pins, restored_because)
-            log._pin, log._own_pin = pin, machine_pin
-            if log.is_new:
-                log.advance_pins()
-        except BaseException:
-            log.close()
-            raise
-        return log
-
-    def accept_restored(self, pins: list[HeadPin | OwnPin], reason: str) -> None:
-        """Let the pins follow a book that was put back from a backup; an entry says so, and why."""
-        lost = [(pin, head) for pin in pins for head in [pin.read()] if head is not None]
-        with self.writing():
-            lost = [(pin, head) for pin, head in lost if not self._has(head)]
-            if not lost:
-                allowed = "None: this book goes on from its pin, so it was not put back"
-                raise ParameterError("accept_restored", reason, allowed)
-            last_known = max(head for _, head in lost)
-            self.append(RESTORED, {"reason": reason, "known": str(last_known)})
-        for pin, head in lost:
-            pin.advance(self.last_seen_head, instead_of=head)
-
-    def _has(self, link: ChainHead) -> bool:
-        """Return whether the chain passes through ``link``; inside a transaction."""
-        try:
-            self.refuse_unless_there(link, self.head)
-        except LedgerCorrupt:
-            return False
-        return True
-
-    def check_last_entries(self) -> None:
-        """Raise `LedgerCorrupt` if the last entries do not fit together."""
-        with self.reading():
-            self.first_facts = self.entry(1).facts
-            first_checked = max(self.head.seq - ENTRIES_CHECKED_ON_OPEN, 0)
-            start = ChainHead(0, FIRST_PREDECESSOR)
-            roles = 0
-            if first_checked:
-                start = self.entry(first_checked).chain_head
-                roles = self.entry(first_checked).roles_after
-            for entry in self.entries_after(start):
-                facts = entry.facts
-                if facts.get("roles", 0) != roles:
-                    self.signatures.refuse_other_roles(roles, facts)
-                if facts["kind"] == ROLES:
-                    roles = entry.seq
-            self.signatures.refuse_lost_roles(self.head, self.first_facts)
 
     # --- transactions
 
@@ -227,10 +114,10 @@ class Log:
                     if self.storage.empty:
                         self._create(first_roles)
                     else:
-                        self._head = self._checked_head(self._pinned(own_too=True))
+                        self._head = self._checked_head(self.pins.heads(own_too=True))
                         for facts in (self.first_facts, self._head.facts):
                             refuse_newer_format(self.name, facts)
-                        self._take_author()
+                        self._write_as(self.signatures.author_after(self.head))
                     if self.head.index_root is None:
                         self._index_old_entries()
                     yield
@@ -239,7 +126,7 @@ class Log:
                 self._refuses_older_versions = False
                 raise
             self.last_seen_head = self.head.chain_head
-            self.advance_pins()
+            self.pins.advance(self.last_seen_head)
 
     @contextmanager
     def reading(self, own_pin_too: bool = False, durable: bool = False) -> Iterator[None]:
@@ -251,7 +138,7 @@ class Log:
         with self._lock:
             self._refuse_other_process()
             # The pin is read before the entries, which may be older than a later pin.
-            pinned = self._pinned(own_pin_too)
+            pinned = self.pins.heads(own_pin_too)
             with self.storage.reading(durable):
                 if self.storage.empty:
                     raise LedgerCorrupt(self.name, "has no entries")
@@ -263,8 +150,7 @@ class Log:
         """Close the connection to the database."""
         with self._lock:
             self._closed = True
-            if self._own_pin is not None:
-                self._own_pin.close()
+            self.pins.close()
             self.storage.close()
 
     def _refuse_other_process(self) -> None:
@@ -274,23 +160,15 @@ class Log:
             allowed = "opened by this very process: a connection may not cross a fork"
             raise ParameterError("book", self.name, allowed)
 
-    def _take_author(self) -> None:
+    def _write_as(self, name: str | None) -> None:
         """Write under the name that the roles give the holder of the key; else as was stated."""
-        is_person = isinstance(self.signing_key, AuthorKey)
-        name = self.signatures.author_after(self.head) if is_person else None
-        if name is None:
-            self.author = self._user
-        else:
-            self._write_as(name)
-
-    def _write_as(self, name: str) -> None:
-        if self._names_author and name != self._user:
+        if name is not None and self._names_author and name != self._user:
             allowed = f"left out, or {name!r}: so the roles name the holder of the key"
             raise ParameterError("author", self._user, allowed)
-        self.author = name
+        self.author = self._user if name is None else name
 
     def _create(self, first_roles: Roles | None) -> None:
-        if self.last_seen_head.seq or self._pinned(own_too=True):
+        if self.last_seen_head.seq or self.pins.heads(own_too=True):
             raise LedgerCorrupt(self.name, "is empty, though entries of it are known")
         self.storage.create()
         self._head, self.is_new = None, True
@@ -302,7 +180,7 @@ class Log:
     def _index_old_entries(self) -> None:
         """Index every key of a log that was written without an index."""
         last_seqs: dict[str, int] = {}
-        for entry in self.entries_after(ChainHead(0, FIRST_PREDECESSOR)):
+        for entry in self.entries_after(START):
             nodes = entry.facts.get("index")
             keys = entry.own_keys if nodes is None else [key for key, _ in nodes]
             last_seqs.update(dict.fromkeys(keys, entry.seq))
@@ -345,18 +223,6 @@ class Log:
         if isinstance(key, AuthorKey) and self.signatures.author_after(self.head) is None:
             key = None
         return format_head(self.head.chain_head, key, str(self.first_facts.get("id", "")))
-
-    def _pinned(self, own_too: bool) -> list[ChainHead]:
-        """Return the pinned heads."""
-        pins = (self._pin, self._own_pin if own_too else None)
-        return [head for pin in pins if pin is not None and (head := pin.read()) is not None]
-
-    def advance_pins(self) -> None:
-        """Write the last head that was read to the pins."""
-        if self._own_pin is not None:
-            self._own_pin.advance(self.last_seen_head)
-        if self._pin is not None and self._pin.read() != self.last_seen_head:
-            self._pin.advance(self.last_seen_head)
 
     def _checked_head(self, pinned: list[ChainHead]) -> LogEntry:
         """Return the last entry, after a check that earlier known entries are still there."""
@@ -408,7 +274,7 @@ class Log:
         It becomes the last entry under its key and under ``also``, and a charge under the key of
         its data set's charges.  Keys of noise are only in the database's column, not in the index.
         """
-        seq, previous = (0, FIRST_PREDECESSOR) if self._head is None else self._head.chain_head
+        seq, previous = START if self._head is None else self._head.chain_head
         entry_facts = {
             **facts,
             "kind": kind,
@@ -575,8 +441,9 @@ class Log:
         """
         seq, previous = after
         name, refuse_other = self.name, self.signatures.refuse_other
-        for rows in self._pages(seq):
-            for dataset, kind, key, number, body, mark in rows:  # ``mark`` is the stored hash
+        query = "SELECT seq, dataset, kind, key, body, hash FROM entries WHERE seq > :after "
+        for rows in paged_rows(self.storage, f"{query} ORDER BY seq", seq):
+            for number, dataset, kind, key, body, mark in rows:  # ``mark`` is the stored hash
                 seq += 1
                 if number != seq:
                     raise LedgerCorrupt(name, "an entry is missing", seq)
@@ -590,19 +457,6 @@ class Log:
                     raise LedgerCorrupt(name, why, seq)
                 previous = mark
                 yield LogEntry(seq, mark, facts)
-
-    def _pages(self, after: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield pages of rows in order; no cursor stays open between pages."""
-        while True:
-            rows = self.storage.ask(
-                "SELECT dataset, kind, key, seq, body, hash FROM entries WHERE seq > :after "
-                f"ORDER BY seq LIMIT {ROWS_PER_PAGE}",
-                after=after,
-            )
-            yield rows
-            if len(rows) < ROWS_PER_PAGE:
-                return
-            after = rows[-1][3]  # the number, ``seq``, of the last row
 
     # --- checks of what was read
 

@@ -12,11 +12,16 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from accountant.book.chain.checkpoint import KeptHead, parse_head
+from accountant.book.chain.approvals import missing_approval
+from accountant.book.chain.author_keys import AuthorKey, refuse_without_ed25519
+from accountant.book.chain.checkpoint import parse_head
 from accountant.book.chain.entries import (
-    FIRST_PREDECESSOR,
+    FORMAT,
+    PROPOSAL,
     RESTORED,
-    ChainHead,
+    ROLES,
+    START,
+    TERMS,
     LogEntry,
     digest,
     refuse_newer_format,
@@ -24,9 +29,10 @@ from accountant.book.chain.entries import (
 from accountant.book.chain.key_index import KeyTrie
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.checks.account_check import AccountsCheck
-from accountant.book.checks.roles_check import RolesCheck
 from accountant.book.checks.time_check import TimeCheck
-from accountant.book.log import ROWS_PER_PAGE, Log
+from accountant.book.databases.storage import paged_rows
+from accountant.book.limits.second_curator import proposed_words
+from accountant.book.log import Log
 from accountant.errors import LedgerCorrupt, ParameterError
 from accountant.serialisation.plan_json import PlanFileError
 
@@ -53,7 +59,11 @@ def verify_log(log: Log, head: str | None) -> Verified:
     kept_head = None if head is None else parse_head(head, log.signing_key)
     with log.reading(own_pin_too=True, durable=True):
         if kept_head is not None:
-            _refuse_unless_continued(log, kept_head)
+            kept_head.refuse_other_book(log.name, str(log.first_facts.get("id", "")))
+            log.refuse_unless_there(kept_head.head, log.head)
+            # A checkpoint must be signed by a person whom the roles named at that entry.
+            roles_after = log.entry(kept_head.head.seq).roles_after if kept_head.origin else 0
+            kept_head.refuse_unless_signed(log.signatures.roles_at(roles_after))
         for facts in (log.entry(1).facts, log.head.facts):
             refuse_newer_format(log.name, facts)
         log.storage.check_integrity()
@@ -61,7 +71,7 @@ def verify_log(log: Log, head: str | None) -> Verified:
         check, index, rows, roles = LogCheck(log), IndexCheck(log), RowCheck(log), RolesCheck(log)
         restored = []
         try:
-            for entry in log.entries_after(ChainHead(0, FIRST_PREDECESSOR), authors_too=True):
+            for entry in log.entries_after(START, authors_too=True):
                 check.check_entry(entry)
                 roles.check_entry(entry)
                 index.check_entry(entry)
@@ -88,19 +98,8 @@ def verify_log(log: Log, head: str | None) -> Verified:
             problem = f"an entry does not say what it must: {type(error).__name__}"
             raise LedgerCorrupt(log.name, problem, check.seq) from None
         verified = Verified(log.head.seq, log.signed_head(), tuple(restored))
-    log.advance_pins()
+    log.pins.advance(log.last_seen_head)
     return verified
-
-
-def _refuse_unless_continued(log: Log, kept_head: KeptHead) -> None:
-    """Raise unless the log goes on from a head that was kept, inside a transaction.
-
-    A checkpoint must be signed by a person whom the roles named at that entry.
-    """
-    kept_head.refuse_other_book(log.name, str(log.first_facts.get("id", "")))
-    log.refuse_unless_there(kept_head.head, log.head)
-    roles_after = log.entry(kept_head.head.seq).roles_after if kept_head.origin else 0
-    kept_head.refuse_unless_signed(log.signatures.roles_at(roles_after))
 
 
 class LogCheck:
@@ -154,6 +153,55 @@ class LogCheck:
                 first_seq, byte_count = None, 0
         if first_seq is not None:
             yield first_seq, sizes[-1][0]
+
+
+class RolesCheck:
+    """Reads the entries of a log in order and checks what needs roles, or states them.
+
+    Their hashes are right, and their signatures: each was checked as its entry was read.  An entry
+    must name the roles in force.  A book that was made with roles states them in entry 2, and later
+    roles have a reason.  What gives more budget or a later end, and new roles, had a second curator
+    where the roles ask for two.
+    """
+
+    def __init__(self, log: Log) -> None:
+        if log.head.roles_after:
+            refuse_without_ed25519()
+        self._log = log
+        self._roles = 0  # the number of the entry that states the roles in force
+        self._starts_with_roles = False  # whether entry 1 says that entry 2 states roles
+        self._terms: dict[str, LogEntry] = {}  # the last entry of each data set that states them
+
+    def check_entry(self, entry: LogEntry) -> None:
+        """Check the next entry, or raise `LedgerCorrupt`."""
+        facts, log, kind = entry.facts, self._log, entry.kind
+        log.signatures.refuse_other_roles(self._roles, facts)
+        if entry.seq == 1:
+            self._starts_with_roles = facts.get("schema") == FORMAT
+        elif entry.seq == 2 and self._starts_with_roles and kind != ROLES:
+            self._refuse("states no roles, though the book was made with them", entry)
+        if kind in {"dataset", TERMS}:
+            before = self._terms.get(facts["dataset"], entry)
+            roles = log.signatures.roles_at(self._roles)
+            if why := missing_approval(entry, before, roles, log.entry):
+                self._refuse(why, entry)
+            self._terms[facts["dataset"]] = entry
+        elif kind == PROPOSAL:
+            proposed_words(log, entry)
+        elif kind == ROLES:
+            if not facts["reason"]:
+                self._refuse("changes the roles without a reason", entry)
+            # It refuses roles that are none, and those of one curator where two are needed.
+            log.signatures.roles_at(entry.seq)
+            self._roles = entry.seq
+
+    def check_end(self) -> None:
+        """Check that a log that is read with the key of a person has roles."""
+        if isinstance(self._log.signing_key, AuthorKey) and not self._roles:
+            raise LedgerCorrupt(self._log.name, "has no roles, and no entry is signed by a person")
+
+    def _refuse(self, why: str, entry: LogEntry) -> None:
+        raise LedgerCorrupt(self._log.name, why, entry.seq)
 
 
 class IndexCheck:
@@ -252,18 +300,13 @@ class RowCheck:
             self._refuse("the list of data sets is another")
 
     def _pages(self, query: str, after: Any, **values: Any) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the rows of a query in pages; the next page begins after the last first column."""
+        """Yield the rows of a query in pages; refuse more of them than there are entries."""
         row_count = 0
-        while True:
-            limited = f"{query} LIMIT {ROWS_PER_PAGE}"
-            rows = self._log.storage.ask(limited, after=after, **values)
+        for rows in paged_rows(self._log.storage, query, after, **values):
             row_count += len(rows)
             if row_count > self._log.head.seq:
                 self._refuse("an index leads in a circle")
             yield rows
-            if len(rows) < ROWS_PER_PAGE:
-                return
-            after = rows[-1][0]
 
     def _refuse(self, why: str) -> None:
         raise LedgerCorrupt(self._log.name, why)

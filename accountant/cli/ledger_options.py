@@ -92,7 +92,7 @@ def open_book(
 ) -> Iterator[Book]:
     """Open the book, or make a new one; an error is one line on stderr and an exit status."""
     from accountant.book.book import Book
-    from accountant.book.databases.connection import book_url
+    from accountant.book.databases.database_names import book_url
     from accountant.errors import (
         BudgetExceeded,
         DatasetClosed,

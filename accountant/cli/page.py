@@ -114,7 +114,7 @@ def _page_of_ledger(ledger: str, name: str | None, pin: str | None, key: str | N
     from functools import partial
 
     from accountant.book.book import Book
-    from accountant.book.databases.connection import book_url, scheme_of
+    from accountant.book.databases.database_names import book_url, scheme_of
     from accountant.errors import LedgerBusy, LedgerCorrupt, ParameterError
     from accountant.reports.history_page import history_page
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from accountant.losses.loss import Loss
-from accountant.losses.loss_numerics import ExactCGF
+from accountant.losses.loss import Loss, exact_cgf
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
 from accountant.numerics.rounding import ULP
@@ -134,14 +133,6 @@ def log_chernoff(cumulant: Array, a: Array) -> Array:
     # The greatest (1 - e^{-y}) e^{-ay} is a^a / (1+a)^{1+a} (Canonne, Kamath & Steinke 2020).
     log_bound: Array = cumulant + a * np.log(a) - (1 + a) * np.log1p(a)
     return log_bound
-
-
-def exact_cgf(loss: Loss) -> ExactCGF[Any]:
-    """Return the exact cumulants of the loss's family; a loss without them is an error."""
-    cgf = loss.numerics.cgf
-    if cgf is None:
-        raise TypeError(f"no exact cumulant: {type(loss).__name__}")
-    return cgf
 
 
 def saddlepoint(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import cast, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accountant.composition.composition import Composition
 from accountant.composition.finite_pairs import with_exact_cgf
@@ -249,11 +249,16 @@ def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
     if not np.all(np.diff(x) > 0):  # two points are the same float: the values stay as they are
         return values
     corners = lower_hull(x, y)
-    ends = _ends_of_long_chords(corners[corners > 0] - 1, epsilon.size)
-    if ends.size:
+    # The cells beside the ends of long chords, as indices of their left points among the epsilons.
+    indices = corners[corners > 0] - 1
+    long = np.flatnonzero(np.diff(indices) > LONG_CHORD)
+    chord_ends = indices[np.union1d(long, long + 1)]
+    cells = np.unique(np.append(chord_ends - 1, chord_ends))
+    cells = cells[(cells >= 0) & (cells < epsilon.size - 1)]
+    if cells.size:
         # The bound may touch its hull between the given points: more of its values are asked for.
         shares = np.arange(1, POINTS_BETWEEN) / POINTS_BETWEEN
-        added = (epsilon[ends, None] + np.outer(np.diff(epsilon)[ends], shares)).ravel()
+        added = (epsilon[cells, None] + np.outer(np.diff(epsilon)[cells], shares)).ravel()
         x = np.append(x, np.exp(added))
         _, high = part.profile_bounds(added)
         y = np.append(y, np.minimum(high, 1.0))
@@ -262,17 +267,6 @@ def _hull(part: Loss, epsilon: Array, values: Array) -> Array:
         corners = lower_hull(x, y)
     hull: Array = np.interp(np.exp(epsilon), x[corners], y[corners]) * (1 + 16 * ULP)
     return np.minimum(values, hull)
-
-
-def _ends_of_long_chords(corners: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """Return the cells beside the ends of long chords, as indices of their left points.
-
-    ``corners`` are the indices of the hull's corners among ``size`` points.
-    """
-    long = np.flatnonzero(np.diff(corners) > LONG_CHORD)
-    ends = corners[np.union1d(long, long + 1)]
-    cells: NDArray[np.intp] = np.unique(np.append(ends - 1, ends))
-    return cells[(cells >= 0) & (cells < size - 1)]
 
 
 @functools.lru_cache(maxsize=32)  # a long contour, or a lattice, takes megabytes

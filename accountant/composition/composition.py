@@ -15,10 +15,10 @@ import math
 import numpy as np
 
 from accountant.composition.certificate import Certificate
-from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
+from accountant.composition.cgf import PlanCGF, saddlepoint
 from accountant.composition.contour import Contour, quickest_contour
 from accountant.losses.gaussian import GaussianLoss, sum_of_squared_mu
-from accountant.losses.loss import Loss
+from accountant.losses.loss import Loss, exact_cgf
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP, round_up
 

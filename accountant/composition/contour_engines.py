@@ -27,7 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from accountant.composition.certificate import Certificate, bracket_epsilon
-from accountant.composition.cgf import PlanCGF, exact_cgf, saddlepoint
+from accountant.composition.cgf import PlanCGF, saddlepoint
 from accountant.composition.composition import EpsilonProblem, Neighbourhood
 from accountant.composition.contour import Contour, quickest_contour
 from accountant.composition.engine import (
@@ -38,6 +38,7 @@ from accountant.composition.engine import (
     Engine,
     EngineNearEpsilon,
 )
+from accountant.losses.loss import exact_cgf
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log_interval
 

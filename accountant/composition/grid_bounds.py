@@ -133,7 +133,12 @@ class GridBounds:
         low = 0.0 if self._below is None else self._side(self._below, epsilon + shift, side=-1)
         high = self._side(self._above, epsilon - shift, side=1)
         low += delta_beyond(self._masses_beyond, epsilon + shift, side=-1)
-        high += self._above_cuts(epsilon, shift)
+        # A release above its cut adds ``P - e^epsilon Q`` of that event where it surely exceeds
+        # epsilon, and elsewhere P at most.
+        certain = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
+        others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
+        p_others, _ = mass_beyond(others)
+        high += delta_beyond(mass_beyond(certain), epsilon - shift, side=1) + p_others
         # 16 ulps are for the sums here.  An ulp of its size is for the rounding of each logarithm,
         # and of the logarithm of the delta that the caller compares it with.
         log_low, log_high = log_or_minus_infinity(low), math.log(max(high, 1e-300))
@@ -144,17 +149,6 @@ class GridBounds:
     def log_scale(self, epsilon: float) -> float:
         """Return ln of Chernoff's bound on delta, roughly."""
         return self._above.log_scale(epsilon)
-
-    def _above_cuts(self, epsilon: float, shift: float) -> float:
-        """Return an upper bound on what releases above their cuts add to delta.
-
-        Where such a release surely exceeds epsilon it adds ``P - e^epsilon Q`` of the event,
-        elsewhere P at most.
-        """
-        certain = [pair for cut, pair in self._cuts if epsilon <= cut - shift]
-        others = [pair for cut, pair in self._cuts if not epsilon <= cut - shift]
-        p_others, _ = mass_beyond(others)
-        return delta_beyond(mass_beyond(certain), epsilon - shift, side=1) + p_others
 
     @staticmethod
     def _side(sums: SumOnGrid, epsilon: float, side: int) -> float:

@@ -58,4 +58,4 @@ def infinity_mass(plan: Plan, *, worse_direction: bool = False) -> float:
         worst = max(loss.infinity, loss.reversed.infinity) if worse_direction else loss.infinity
         return -math.log1p(-worst) if worst < 1 else math.inf
 
-    return round_up(-math.expm1(-float(fold_plan(plan, nats))), 16)
+    return min(round_up(-math.expm1(-float(fold_plan(plan, nats))), 16), 1.0)

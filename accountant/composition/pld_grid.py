@@ -3,7 +3,7 @@
 The profile of a loss L = ln dP/dQ is delta(eps) = E_P (1 - e^{eps - L})_+; outcomes that Q never
 has are an infinite loss, whose probability is the mass at infinity.  Each loss is replaced
 by one of finitely many values, multiples of a step, whose profile is at least (or at most) its own
-(`dominating_masses`, `dominated_masses`).  Losses of a composition add, so these laws are
+(`dominating_pair`, `dominated_pair`).  Losses of a composition add, so these laws are
 convolved: if each dominates its loss, the result dominates the composition, and likewise from
 below.  The range of the sum S comes from Chernoff's inequality, P(S >= x) <= e^{-t x} E e^{t S} for
 every tilt t > 0, and one Fourier transform of that length serves all laws.  The accountant `PLD`
@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.losses.connect_the_dots import Profile
-from accountant.losses.finite import DiscretisedLoss, dominated_pair, dominating_pair
+from accountant.losses.finite import DiscretisedLoss
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.fast_length import fast_length
@@ -128,6 +127,16 @@ class LawOnGrid:
     mass: Array
     count: int
     infinity: float
+
+    @classmethod
+    def of_pair(cls, pair: DiscretisedLoss, points: Array, first: int, count: int) -> LawOnGrid:
+        """Return the law of a pair on evenly spaced ``points``, of which it may use few.
+
+        ``first`` is the place of the first point.
+        """
+        mass = np.zeros(points.size)
+        mass[np.searchsorted(points, pair.loss)] = pair.mass
+        return cls(first + np.arange(points.size), mass, count, pair.infinity_mass)
 
     @property
     def normalised(self) -> LawOnGrid:
@@ -253,33 +262,3 @@ def grid_of_sum(
     else:
         noise += cut_off
     return PLDGrid(loss, np.maximum(mass, 0.0), -math.expm1(-minus_log_finite), noise)
-
-
-def dominating_masses(
-    profile: Profile, infinity: float | None, low: int, high: int, step: float
-) -> tuple[Array, float]:
-    """Return masses at the places ``low`` to ``high`` and at infinity, whose profile is above.
-
-    It is at least ``profile`` at every epsilon.  ``infinity`` is the value of the profile at the
-    last point, where that is known exactly.
-    """
-    points: Array = step * np.arange(low, high + 1, dtype=float)
-    return _masses(dominating_pair(profile, points, infinity), low, points.size, step)
-
-
-def dominated_masses(
-    profile: Profile, infinity: float, low: int, high: int, step: float
-) -> tuple[Array, float]:
-    """Return masses at the same places and at infinity, whose profile is at most ``profile``.
-
-    ``infinity`` is the limit of the profile.
-    """
-    points: Array = step * np.arange(low, high + 1, dtype=float)
-    return _masses(dominated_pair(profile, infinity, points), low, points.size, step)
-
-
-def _masses(pair: DiscretisedLoss, low: int, size: int, step: float) -> tuple[Array, float]:
-    """Return the masses of a pair at all grid points, of which it may use few, and at infinity."""
-    mass = np.zeros(size)
-    mass[np.rint(pair.loss / step).astype(int) - low] = pair.mass
-    return mass, pair.infinity_mass

@@ -290,4 +290,5 @@ def _is_not_private(event: Any) -> bool:
 
 def _equals(event: Any, name: str, value: float) -> bool:
     field = getattr(event, name, None)
-    return isinstance(field, (int, float)) and not isinstance(field, bool) and field == value
+    is_number = isinstance(field, (int, float, np.integer, np.floating))
+    return is_number and not isinstance(field, bool) and field == value

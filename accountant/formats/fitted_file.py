@@ -38,7 +38,18 @@ def with_noise(source: Path, kind: str, file: PlanFile, allocation: Allocation) 
         if file_from_toml(written) == fitted:
             return written
     document = tomllib.loads(text) if source.suffix == ".toml" else parse_document(text)
-    fitted_document = _document(document, file, allocation)
+    budget, scales = allocation.budget, _scales(file, allocation)
+    if "release" in document:
+        tables = [
+            {**table, FITTED: scales[i]} if i in scales else table
+            for i, table in enumerate(document["release"])
+        ]
+    else:  # a plan in JSON, which has its noise
+        tables = file.to_dict()["release"]
+    fitted_document = {
+        "budget": {"epsilon": budget.epsilon, "delta": budget.delta},
+        "release": tables,
+    }
     if kind == ".json":
         return json.dumps({"schema": SCHEMA, **fitted_document}, allow_nan=False, indent=2) + "\n"
     return document_to_toml(fitted_document)
@@ -51,19 +62,6 @@ def _scales(file: PlanFile, allocation: Allocation) -> dict[int, float]:
         for i, (release, scale) in enumerate(zip(file.releases, allocation.scales, strict=True))
         if scale is not None and (release.weight is not None or release.target is not None)
     }
-
-
-def _document(document: dict[str, Any], file: PlanFile, allocation: Allocation) -> dict[str, Any]:
-    """Return the content of a file with the scales that were found."""
-    budget = {"epsilon": allocation.budget.epsilon, "delta": allocation.budget.delta}
-    if "release" not in document:  # a plan in JSON, which has its noise
-        return {"budget": budget, "release": file.to_dict()["release"]}
-    scales = _scales(file, allocation)
-    tables = [
-        {**table, FITTED: scales[i]} if i in scales else table
-        for i, table in enumerate(document["release"])
-    ]
-    return {"budget": budget, "release": tables}
 
 
 def _edited(text: str, file: PlanFile, allocation: Allocation) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from accountant.accountants.tight import Tight
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.truncated_sampling import TruncatedPoisson
-from accountant.domains import POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OrNone
+from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OrNone
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.formats.added_samples import ADDED, added_samples
 from accountant.formatting import format_upper
@@ -160,9 +160,9 @@ def _keras(config_fields: dict[str, Any], loader: str | None) -> tuple[PlanOfNoi
     added = ADDED.check(
         "gradient_accumulation_steps", config_fields.get("gradient_accumulation_steps", 1)
     )
-    in_fit = config_fields.get("poisson_sampling_in_fit", False)
-    if not isinstance(in_fit, bool):
-        raise ParameterError("poisson_sampling_in_fit", in_fit, "True or False")
+    in_fit = BOOLEAN.check(
+        "poisson_sampling_in_fit", config_fields.get("poisson_sampling_in_fit", False)
+    )
     if added * batch > records:
         allowed = f"at most train_size / batch_size = {records // batch:,}"
         raise ParameterError("gradient_accumulation_steps", added, allowed)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, final
 
-from accountant.domains import RECORDS, Interval, OneOf, OrNone
+from accountant.domains import BOOLEAN, RECORDS, Interval, OneOf, OrNone
 from accountant.errors import ParameterError
 
 RATE = Interval(0.0, 1.0, "(]")
@@ -100,8 +100,7 @@ class LoaderFacts:
         for name in ("batch", "physical"):
             object.__setattr__(self, name, OrNone(RECORDS).check(name, getattr(self, name)))
         object.__setattr__(self, "rate", OrNone(RATE).check("rate", self.rate))
-        if not isinstance(self.drop_last, bool):
-            raise ParameterError("drop_last", self.drop_last, "True or False")
+        object.__setattr__(self, "drop_last", BOOLEAN.check("drop_last", self.drop_last))
         if (self.rate is None) == (self.order == "poisson"):
             raise ParameterError("rate", self.rate, "given for Poisson samples, and for them only")
 

@@ -98,11 +98,6 @@ def read_file(name: str | os.PathLike[str], again: bool = False) -> PlanFile:
     return _read(os.fspath(name), lambda file: file, again)
 
 
-def from_toml(text: str) -> Plan:
-    """Return the plan of a TOML document, or raise `PlanSyntaxError`."""
-    return _from_toml(text, lambda file: file.plan)
-
-
 def file_from_toml(text: str) -> PlanFile:
     """Return all that a TOML document says, or raise `PlanSyntaxError`."""
     return _from_toml(text, lambda file: file)

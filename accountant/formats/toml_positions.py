@@ -10,9 +10,9 @@ import re
 import tomllib
 from collections.abc import Iterator
 
+from accountant.serialisation.plan_json import MAX_DEPTH, KeyPath
+
 LineAndColumn = tuple[int, int]
-KeyPath = tuple[str | int, ...]
-MAX_DEPTH = 100  # of nested arrays and tables, and of the parts of a dotted key
 OPENING, CLOSING = ("[", "{"), ("]", "}")
 KEY_ENDS = ("=", "\n", ",", "[", "{")  # signs after which another key may begin
 
@@ -48,7 +48,8 @@ def tokens(text: str) -> list[tuple[str, int]]:
             dotted += 1  # dots of the present key
         elif token in KEY_ENDS:
             dotted = 0
-        if max(depth, dotted) > MAX_DEPTH:
+        # As in JSON a plan in another one takes up to two levels: an array, and a table.
+        if max(depth, dotted) > 2 * MAX_DEPTH:
             raise NestingTooDeep(at)
         if not token.startswith("#"):
             located_tokens.append((token, at))

@@ -16,6 +16,7 @@ from typing import Any, final
 
 import numpy as np
 
+from accountant.domains import BOOLEAN
 from accountant.errors import OffPlan, ParameterError, PrivateValueError
 from accountant.ledger.block_answers import Answer, Reduction
 from accountant.ledger.frames import FrameFacts
@@ -87,11 +88,10 @@ class Gate(ABC):
         meter: PrivacyMeter | None = None,
         undeclared: bool = False,
     ) -> None:
-        if not isinstance(undeclared, bool):
-            raise ParameterError("undeclared", undeclared, "True or False")
+        takes_undeclared = BOOLEAN.check("undeclared", undeclared)
         self._data = checked_data("data", data)
         self._users = first_array(self._data).shape[0]
-        self._copies = PrivateCopies(undeclared)
+        self._copies = PrivateCopies(takes_undeclared)
         self._plan = None if plan is None else self._copies.of_plan(as_plan(plan))
         # releases follow the plan; without one, each must fit the meter
         self._meter = PlanCursor(as_plan(self._plan), self._users) if meter is None else meter

@@ -16,6 +16,7 @@ from accountant.ledger.interfaces import class_name, drawing_mechanism
 from accountant.losses.loss import Loss
 from accountant.plans.declared_releases import (
     DECLARED_RELEASES,
+    MOST_REMEMBERED,
     is_declared,
     is_plan_field,
     undeclared_part,
@@ -30,7 +31,6 @@ NODES: dict[type[Any], tuple[str, ...]] = {
     Parallel: ("parts", "by", "moves"),
     Stated: ("part", "relation"),
 }
-MAX_COPIES = 4096  # a gate keeps at most this many copies; then it drops all and begins anew
 RELEASABLE = "a mechanism: it has a loss and can release"
 DECLARED = (
     "a mechanism of a declared class, with no function of an author inside; what is not declared "
@@ -117,7 +117,7 @@ class PrivateCopies:
         """Return the copy of a declared mechanism, made now if it is new."""
         own_copy = self._copies.get(mechanism)
         if own_copy is None:
-            if len(self._copies) >= MAX_COPIES:
+            if len(self._copies) >= MOST_REMEMBERED:
                 self._copies.clear()
             own_copy = shown(mechanism)
             self._copies[own_copy] = own_copy

@@ -23,14 +23,12 @@ from accountant.numerics.search import (
     least_float_that,
     least_integer_that,
 )
-from accountant.plans.declared_releases import undeclared_part
+from accountant.plans.declared_releases import MOST_REMEMBERED, undeclared_part
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Repeat
 
 Amount = TypeVar("Amount")
 MOST_REPEATS = 10**9  # the largest number of repetitions that `remaining` returns
-# A notion keeps the computed costs of at most this many releases; then it forgets all of them.
-MAX_CACHED_COSTS = 10_000
 LARGEST_NOISE_FACTOR = 1e6  # a refusal suggests at most this many times the noise
 FACTOR_PRECISION = 1e-6  # relative precision of the suggested factor
 
@@ -174,7 +172,7 @@ class CompositionNotion(ABC, Generic[Amount]):
         total_cost = self._costs.get(key)
         if total_cost is None:
             total_cost = self._cost(plan) if isinstance(plan, Loss) else self._plan_cost(plan)
-            if len(self._costs) >= MAX_CACHED_COSTS:
+            if len(self._costs) >= MOST_REMEMBERED:
                 self._costs.clear()
             if undeclared_part(plan) is None:
                 self._costs[key] = total_cost

@@ -99,8 +99,8 @@ class DiscreteGaussianLoss(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """An upper bound on the mass that is not listed, 1e-300."""
-        return UNLISTED_MASS
+        """An upper bound on the mass that is not listed, or that is below floats under Q."""
+        return _listed_pair(self.scale, self.shift).infinity
 
     @property
     def rho(self) -> float:

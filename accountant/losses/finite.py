@@ -26,7 +26,7 @@ from accountant.losses.connect_the_dots import (
     pair_above,
     pair_below,
 )
-from accountant.losses.loss import Loss, epsilons
+from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import (
@@ -70,6 +70,20 @@ class FiniteLoss(Loss):
         """The cumulant is exact: a finite sum."""
         return NUMERICS
 
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Return ``sum mass (1 - e^{eps - loss})_+``, and the mass at infinity."""
+        loss, mass = self.loss_pmf
+        sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - loss, 0.0))
+        total: Array = np.minimum(ordered_dot(sticks, mass) + self.infinity, 1.0)
+        return total
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Return the Rényi divergence of the finite sum."""
+        a = orders(order) - 1
+        value, error = FINITE_CGF.sum_cgf([self], np.ones(1), a)
+        divergence: Array = (value + error) / a
+        return divergence
+
     def cumulant(self, z: ArrayLike) -> Any:
         """Return ``ln sum_i mass_i e^{z loss_i}`` over the finite part."""
         loss, mass = self.loss_pmf
@@ -84,12 +98,6 @@ class DiscretisedLoss(FiniteLoss):
     loss: Array
     mass: Array
     infinity_mass: float
-
-    def profile(self, epsilon: ArrayLike) -> Array:
-        """Return ``sum mass (1 - e^{eps - loss})_+``."""
-        sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - self.loss, 0.0))
-        total: Array = np.minimum(ordered_dot(sticks, self.mass) + self.infinity_mass, 1.0)
-        return total
 
     @property
     def reversed(self) -> DiscretisedLoss:

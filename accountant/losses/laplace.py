@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, RECORDS
 from accountant.losses.cell_masses import CellMasses
-from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, mirrored, orders
 from accountant.losses.loss_numerics import ExactCGF, HasCumulant, LossNumerics
 from accountant.losses.ratio_law import RatioLaw, laplace_ratio_law
 from accountant.numerics import Array, Complex
@@ -219,8 +219,16 @@ class LaplaceLoss(SymmetricLoss):
 
     def cumulant(self, z: ArrayLike) -> Any:
         """Return ``ln [(z+1) e^{zm} + z e^{-(z+1)m}] / (2z+1)``."""
-        s = np.asarray(z, dtype=complex)
-        return CGF.sum_cgf([self], np.ones(1), s)[0][()]
+        s, m = mirrored(z), self.shift
+        # Left of 0 the terms of the closed form may cancel.  There the moment is, with
+        # y = (2 z + 1) m, also e^{zm} [1 + e^{-y} + m (1 - e^{-y}) / y] / 2.
+        cancels = (s.real < 0) & (m > np.minimum(1.0, np.abs(2 * s + 1)))
+        value = np.empty(s.shape, dtype=complex)
+        value[~cancels] = CGF.sum_cgf([self], np.ones(1), s[~cancels])[0]
+        y = (2 * s[cancels] + 1) * m
+        mean = np.where(y == 0, 1.0, -np.expm1(-y) / np.where(y == 0, 1.0, y))
+        value[cancels] = m * s[cancels] + np.log((1 + np.exp(-y) + m * mean) / 2)
+        return value[()]
 
     def cell_masses(self, edges: Array) -> CellMasses:
         """Return the masses of the two atoms at ``+-shift`` and of what lies between."""

@@ -23,10 +23,10 @@ from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses, finite_cell_masses
 from accountant.losses.connect_the_dots import pair_above_all
-from accountant.losses.loss_numerics import PROFILE_ONLY, LossNumerics
+from accountant.losses.loss_numerics import PROFILE_ONLY, ExactCGF, LossNumerics
 from accountant.losses.mgf import moment
 from accountant.losses.ratio_law import RatioLaw
-from accountant.numerics import Array
+from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import sum_of_finite_cgfs
 from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, round_up, round_up_square
 from accountant.numerics.search import smallest_root
@@ -102,7 +102,15 @@ class Loss(Item, Release):
     @property
     def gdp_mu(self) -> float:
         """Least mu known such that no test does better than on N(0, 1) against N(mu, 1)."""
-        return _mu_of_pure_dp(self.pure)
+        from scipy.special import ndtri_exp
+
+        # The trade-off curve of epsilon-DP touches the Gaussian's at its corner:
+        # Phi(-mu / 2) = 1 / (1 + e^epsilon).
+        epsilon = self.pure
+        if epsilon == 0 or math.isinf(epsilon):
+            return epsilon
+        # 1e-15 and 64 ulps are room for the round-off of `ndtri_exp`, near mu = 0 and elsewhere.
+        return round_up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of the finite part.
@@ -121,6 +129,8 @@ class Loss(Item, Release):
         if math.isfinite(self.max_loss):
             # The divergence of a finite pair above the profile is an upper bound.
             pair = pair_above_all(self)
+            if pair.infinity > self.infinity * (1 + 2 * ACCURACY):
+                return np.full(a.shape, np.inf)  # its points end below the largest loss
             value, error = sum_of_finite_cgfs([(pair.loss, pair.mass)], np.ones(1), a)
             with np.errstate(invalid="ignore"):  # a NaN, of masses that are none, is refused later
                 divergence: Array = (value + error) / a
@@ -389,6 +399,20 @@ def single_loss(item: Item) -> Loss:
     return item
 
 
+def mirrored(z: ArrayLike) -> Complex:
+    """Return z, and -1 - z left of -1/2: there a symmetric loss has the same cumulant."""
+    s = np.asarray(z, dtype=complex)
+    return np.where(s.real < -0.5, -1 - s, s)
+
+
+def exact_cgf(loss: Loss) -> ExactCGF[Any]:
+    """Return the exact cumulants of the loss's family; a loss without them is an error."""
+    cgf = loss.numerics.cgf
+    if cgf is None:
+        raise TypeError(f"no exact cumulant: {type(loss).__name__}")
+    return cgf
+
+
 def orders(order: ArrayLike) -> Array:
     """Return Rényi orders as an array, each checked to be a finite number above 1."""
     raw = np.asarray(order)
@@ -403,14 +427,3 @@ def epsilons(epsilon: ArrayLike) -> Array:
     if raw.dtype.kind not in "iuf" or np.isnan(raw).any():
         raise ParameterError("epsilon", epsilon, "a real number")
     return raw.astype(float, copy=False)
-
-
-def _mu_of_pure_dp(epsilon: float) -> float:
-    """Return the mu of epsilon-DP: its trade-off curve touches the Gaussian's at its corner."""
-    from scipy.special import ndtri_exp
-
-    # Phi(-mu / 2) = 1 / (1 + e^epsilon)
-    if epsilon == 0 or math.isinf(epsilon):
-        return epsilon
-    # 1e-15 and 64 ulps are room for the round-off of `ndtri_exp`, near mu = 0 and elsewhere.
-    return round_up(max(-2 * float(ndtri_exp(-np.logaddexp(0.0, epsilon))), 0.0) + 1e-15, 64)

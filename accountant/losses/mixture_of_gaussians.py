@@ -26,7 +26,7 @@ from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import MAX_SHIFT, ORIGIN, side
 from accountant.numerics import Array, Complex
-from accountant.numerics.ordered_sums import sum_with_errors
+from accountant.numerics.ordered_sums import product_with_errors, sum_with_errors
 from accountant.numerics.rounding import round_up, round_up_square
 
 COMPONENTS = IntegerRange(
@@ -48,11 +48,11 @@ class MixtureCGF(ExactCGF["GaussianMixtureLoss"]):
         self, losses: Sequence[GaussianMixtureLoss], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
         """Return the product of the ratios, one loss at a time, and a bound on its error."""
-        product, product_error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            value, error = loss.pair.cf_ratio(z, int(count))
-            product, product_error = product * value, product_error + error
-        return product, product_error
+        ratios = (
+            loss.pair.cf_ratio(z, int(count))
+            for loss, count in zip(losses, counts.tolist(), strict=True)
+        )
+        return product_with_errors(ratios, z)
 
     def log_cf_bounds(
         self, losses: Sequence[GaussianMixtureLoss], counts: Array, a: float, u: Array

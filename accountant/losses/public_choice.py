@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.losses.cell_masses import CellMasses
-from accountant.losses.loss import Loss, epsilons, orders
+from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
@@ -50,7 +50,7 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
             log_chance = np.log(loss.weights) + heights
             log_chance -= logsumexp(log_chance)
             bounds = [
-                _family(part).log_cf_bounds([part], np.ones(1), a, u) + log_chance[i]
+                exact_cgf(part).log_cf_bounds([part], np.ones(1), a, u) + log_chance[i]
                 for i, part in enumerate(loss.parts)
             ]
             # 1e-12 is for the round-off of the chances
@@ -59,7 +59,7 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
 
     def quadrature_terms(self, loss: PublicChoice, frequency: float) -> float:
         """Return the terms of all parts."""
-        return sum(_family(part).quadrature_terms(part, frequency) for part in loss.parts)
+        return sum(exact_cgf(part).quadrature_terms(part, frequency) for part in loss.parts)
 
 
 CGF = PublicChoiceCGF()
@@ -185,17 +185,9 @@ class PublicChoice(Loss):
         return _cgf(self, s)[0][()]
 
 
-def _family(loss: Loss) -> ExactCGF[Any]:
-    """Return the cumulants of a part's family."""
-    cgf = loss.numerics.cgf
-    if cgf is None:
-        raise TypeError(f"no exact cumulant: {type(loss).__name__}")
-    return cgf
-
-
 def _parts_at(loss: PublicChoice, z: Any) -> list[tuple[Any, Array]]:
     """Return the cumulants of the parts, and their errors."""
-    return [_family(part).sum_cgf([part], np.ones(1), z) for part in loss.parts]
+    return [exact_cgf(part).sum_cgf([part], np.ones(1), z) for part in loss.parts]
 
 
 def _cgf(loss: PublicChoice, z: Any) -> tuple[Any, Array]:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, EPSILON, POSITIVE, RECORDS
 from accountant.losses.bounded_range import BoundedLoss
-from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
+from accountant.losses.loss import Loss, SymmetricLoss, epsilons, mirrored, orders
 from accountant.losses.loss_numerics import ExactCGF, HasCumulant, LossNumerics
 from accountant.numerics import Array, Complex
 from accountant.numerics.chebyshev import sum_in_blocks
@@ -74,9 +74,10 @@ def response_cgf(epsilon: Array, z: Any) -> tuple[Any, Array]:
                  = e^{ze} (1 + e^{-(2z+1)e}) / (1 + e^-e).
 
     The second form keeps the digits of a moment near 1.  The third form is used where
-    (Re z + 1) e > 30: the logarithm of its first factor is z e, so that nothing overflows.
+    (Re z + 1) e > 30: the logarithm of its first factor is z e, so that nothing overflows.  Left of
+    0 the moment is small, and the third form is used earlier.
     """
-    far = epsilon * (z.real + 1) > 30
+    far = epsilon * (z.real + 1) > np.where(z.real < 0, 0.5, 30.0)
     with np.errstate(over="ignore", invalid="ignore"):
         e = np.where(far, 0.0, epsilon)
         moment_less_1 = 2 * np.sinh((z + 1) * e / 2) * np.sinh(z * e / 2) / np.cosh(e / 2)
@@ -150,8 +151,7 @@ class PureLoss(BoundedLoss):
 
     def cumulant(self, z: ArrayLike) -> Any:
         """Return ``ln E[e^{zL}]`` of the two outcomes ``+-epsilon``."""
-        s = np.asarray(z, dtype=complex)
-        return PURE_CGF.sum_cgf([self], np.ones(1), s)[0][()]
+        return PURE_CGF.sum_cgf([self], np.ones(1), mirrored(z))[0][()]
 
     def dominates(self, other: Loss) -> bool:
         """Return whether ``other`` is bounded by this epsilon."""
@@ -234,9 +234,9 @@ class ApproxLoss(SymmetricLoss):
 
     def cumulant(self, z: ArrayLike) -> Any:
         """Return ``ln(1 - delta)`` plus the cumulant of randomised response."""
-        s = np.asarray(z, dtype=complex)
-        value, _ = response_cgf(np.array(self.epsilon), s)
-        return (value + math.log1p(-self.delta))[()]
+        s = mirrored(z)
+        value, _ = response_cgf(np.array(self.epsilon), s.ravel())
+        return (value.reshape(s.shape) + math.log1p(-self.delta))[()]
 
     @property
     def rho(self) -> float:

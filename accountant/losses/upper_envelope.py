@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.losses.cell_masses import CellMasses
-from accountant.losses.loss import Loss
+from accountant.losses.loss import Loss, exact_cgf
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array, Complex
-from accountant.numerics.ordered_sums import sum_with_errors
+from accountant.numerics.ordered_sums import product_with_errors, sum_with_errors
 
 
 @final
@@ -26,31 +26,32 @@ class EnvelopeCGF(ExactCGF["UpperEnvelope"]):
 
     def sum_cgf(self, losses: Sequence[UpperEnvelope], counts: Array, z: Any) -> tuple[Any, Array]:
         """Return the sum of the cumulants of the bounds, and a bound on its round-off."""
-        bounds = (_cgf(loss).sum_cgf([loss.bound], np.ones(1), z) for loss in losses)
+        bounds = (exact_cgf(loss.bound).sum_cgf([loss.bound], np.ones(1), z) for loss in losses)
         return sum_with_errors(bounds, counts, z)
 
     def cf_ratios(
         self, losses: Sequence[UpperEnvelope], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
         """Return the product of the ratios, and a bound on its round-off."""
-        product, product_error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            value, error = _cgf(loss).cf_ratios([loss.bound], np.array([count]), z)
-            product, product_error = product * value, product_error + error
-        return product, product_error
+        ratios = (
+            exact_cgf(loss.bound).cf_ratios([loss.bound], counts[i : i + 1], z)
+            for i, loss in enumerate(losses)
+        )
+        return product_with_errors(ratios, z)
 
     def log_cf_bounds(
         self, losses: Sequence[UpperEnvelope], counts: Array, a: float, u: Array
     ) -> Array:
         """Return the sum of the bounds on the decay."""
         total = np.zeros(u.shape)
-        for loss, count in zip(losses, counts.tolist(), strict=True):
-            total = total + _cgf(loss).log_cf_bounds([loss.bound], np.array([count]), a, u)
+        for i, loss in enumerate(losses):
+            family = exact_cgf(loss.bound)
+            total = total + family.log_cf_bounds([loss.bound], counts[i : i + 1], a, u)
         return total
 
     def quadrature_terms(self, loss: UpperEnvelope, frequency: float) -> float:
         """Return how many exponentials represent the bound."""
-        return _cgf(loss).quadrature_terms(loss.bound, frequency)
+        return exact_cgf(loss.bound).quadrature_terms(loss.bound, frequency)
 
     def max_loss_mass(self, loss: UpperEnvelope) -> float:
         """Return 0, as for an unknown mass: no pair need attain the largest loss of a bound."""
@@ -138,11 +139,3 @@ class UpperEnvelope(Loss):
     def attained_pair(self) -> Loss:
         """The loss of one of the pairs, ``attained``: a lower bound for the worst pair."""
         return self.attained
-
-
-def _cgf(loss: UpperEnvelope) -> ExactCGF[Any]:
-    """Return the cumulants of the bound's family; a bound without them is an error."""
-    cgf = loss.bound.numerics.cgf
-    if cgf is None:
-        raise TypeError(f"no exact cumulant: {type(loss.bound).__name__}")
-    return cgf

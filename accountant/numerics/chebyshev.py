@@ -14,12 +14,14 @@ from accountant.numerics.exponential_sums import BLOCK_SIZE
 from accountant.numerics.ordered_sums import ordered_dot, ordered_sum
 from accountant.numerics.rounding import ULP
 
+POINTS = 24  # nodes of an octave
 
-def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> tuple[Array, Array]:
+
+def interpolation_nodes(parameters: Array, counts: Array) -> tuple[Array, Array]:
     """Return a few parameters and weights that replace many: Chebyshev interpolation by octaves.
 
     A sum of ``counts`` times a function over ``parameters`` is about the sum of the weights times
-    the function over the nodes.  Each octave [m, 2m] that has parameters gets ``points`` nodes.
+    the function over the nodes.  Each octave [m, 2m] that has parameters gets `POINTS` nodes.
 
     The error: let the function be analytic, and at most M, on the ellipse around [m, 2m] whose
     semi-axes add up to 4 half-widths.  Then the sum misses at most (4/3) M 4^-24 = 5e-15 M for each
@@ -29,10 +31,10 @@ def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> t
     _, octave = np.frexp(parameters)  # a parameter is in [1/2, 1) times 2^octave
     nodes, weights = [], []
     # With T_j Chebyshev's polynomials and t_k their nodes, f(x) is about the sum over k of f(t_k)
-    # times (2 / points) sum_j T_j(t_k) T_j(x), where j = 0 counts half.  The weight of t_k has the
+    # times (2 / POINTS) sum_j T_j(t_k) T_j(x), where j = 0 counts half.  The weight of t_k has the
     # ``moments``, sums of counts times T_j(x) over the parameters x, in place of T_j(x).
-    angle = (np.arange(points) + 0.5) * np.pi / points
-    table = np.cos(np.outer(np.arange(points), angle))  # T_j at the nodes
+    angle = (np.arange(POINTS) + 0.5) * np.pi / POINTS
+    table = np.cos(np.outer(np.arange(POINTS), angle))  # T_j at the nodes
     table[0] /= 2
     for exponent in np.unique(octave):
         in_octave = octave == exponent
@@ -40,11 +42,11 @@ def interpolation_nodes(parameters: Array, counts: Array, points: int = 24) -> t
         x, x_counts = (parameters[in_octave] - centre) / half, counts[in_octave]
         previous, current = np.ones(x.size), x  # T_0 and T_1
         moments = [float(x_counts.sum()), float(ordered_dot(x, x_counts))]
-        for _ in range(points - 2):  # T_{j+1} = 2 x T_j - T_{j-1}
+        for _ in range(POINTS - 2):  # T_{j+1} = 2 x T_j - T_{j-1}
             previous, current = current, 2 * x * current - previous
             moments.append(float(ordered_dot(current, x_counts)))
         nodes.append(centre + half * np.cos(angle))
-        weights.append(2 / points * ordered_sum(np.array(moments), table))
+        weights.append(2 / POINTS * ordered_sum(np.array(moments), table))
     return np.concatenate(nodes), np.concatenate(weights)
 
 

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log1p
+from accountant.numerics.logspace import log1p, normal_tail
 from accountant.numerics.ordered_sums import ordered_product
 from accountant.numerics.quadrature import gauss_legendre_panels
 from accountant.numerics.rounding import ULP
@@ -178,7 +178,7 @@ class LogNormalRule:
         slope = -self._low - np.maximum(r, 0.0) * self.mu * at_low
         falls = np.exp(np.minimum(-(self._low**2) / 2 - r * (at_low - self.centre), 700.0))
         power = r * self.centre + np.maximum(-r, 0.0) * at_low
-        all_left = _normal_cdf(self._low) * np.exp(np.minimum(power, 700.0))
+        all_left = normal_tail(-self._low) * np.exp(np.minimum(power, 700.0))
         left_tail = np.where((slope > 0.1) & (r > 0), falls / np.maximum(slope, 0.1), all_left)
         # In logarithms, e^value (1 + 2 error) + missed + left_tail: twice the error leaves room for
         # the round-off of this sum.
@@ -203,8 +203,8 @@ class LogNormalRule:
 
     def _outside(self) -> tuple[float, float]:
         """Return the mass left of the nodes and beyond the split, and ``E[V - 1]`` there."""
-        left_mass, left_v = _normal_cdf(self._low), _normal_cdf(self._low - self.mu)
-        right_mass, right_v = _normal_cdf(-self._split), _normal_cdf(self.mu - self._split)
+        left_mass, left_v = normal_tail(-self._low), normal_tail(self.mu - self._low)
+        right_mass, right_v = normal_tail(self._split), normal_tail(self._split - self.mu)
         return left_mass + right_mass, (left_v - left_mass) + (right_v - right_mass)
 
     def _distance_at(self, x: Any) -> Any:
@@ -356,7 +356,3 @@ def _sum_on_line(
 def _density(x: Any) -> Any:
     """Return the standard normal density, also at complex x."""
     return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-
-
-def _normal_cdf(x: float) -> float:
-    return math.erfc(-x / math.sqrt(2)) / 2

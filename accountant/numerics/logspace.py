@@ -1,4 +1,4 @@
-"""Logarithms near 0 and 1, and sums of numbers that are given by their logarithms.
+"""Logarithms near 0 and 1, sums of numbers that are given by their logarithms, normal tails.
 
 e^x is a float for |x| <= 700; functions with larger x take another formula.
 """
@@ -82,6 +82,11 @@ def log_ndtr(x: Array) -> Array:
 
     result: Array = scipy_log_ndtr(x)
     return result
+
+
+def normal_tail(x: float) -> float:
+    """Return ``P(N(0, 1) > x)``; scipy's function would take half a second to import."""
+    return math.erfc(x / math.sqrt(2)) / 2
 
 
 def logsumexp(terms: Array, axis: int = -1) -> Array:

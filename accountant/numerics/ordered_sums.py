@@ -40,6 +40,19 @@ def sum_with_errors(terms: Iterable[tuple[Any, Array]], counts: Array, z: Any) -
     return total, total_error
 
 
+def product_with_errors(
+    ratios: Iterable[tuple[Complex, Array]], z: Complex
+) -> tuple[Complex, Array]:
+    """Return the product of ratios at all z, and a bound on its error.
+
+    The ratios are pairs of values and their errors.  None is above 1, so that errors add.
+    """
+    product, product_error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
+    for value, error in ratios:
+        product, product_error = product * value, product_error + error
+    return product, product_error
+
+
 def discounted_sums(values: Array, rate: float) -> Array:
     """Return ``A[p] = sum_j e^{-rate j} values[p + j]``, about ``values[p] + e^{-rate} A[p + 1]``.
 

@@ -340,9 +340,11 @@ def highest_of_one_peak(
         lower_end, upper_end, best_x = low[active], high[active], x[active]
         to_w, to_v = w[active] - best_x, v[active] - best_x
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            step, curvature = _vertex_of_parabola(
-                to_w, fw[active] - fx[active], to_v, fv[active] - fx[active]
-            )
+            # Of the parabola through x, w and v: half of its second derivative, and the step from x
+            # to its vertex, which is higher than x by ``-curvature step^2``.
+            slope_w, slope_v = (fw[active] - fx[active]) / to_w, (fv[active] - fx[active]) / to_v
+            curvature = (slope_w - slope_v) / (to_w - to_v)
+            step = (curvature * to_w - slope_w) / (2 * curvature)
             takes_parabola = (
                 (best_x + step > lower_end)
                 & (best_x + step < upper_end)
@@ -388,17 +390,3 @@ def highest_of_one_peak(
         )
         active = active[goes_on]
     return np.asarray(x, dtype=float), np.asarray(fx, dtype=float)
-
-
-def _vertex_of_parabola(
-    to_w: Array, rise_to_w: Array, to_v: Array, rise_to_v: Array
-) -> tuple[Array, Array]:
-    """Return the step from x to the vertex of the parabola through x, w and v, and its curvature.
-
-    ``to_w`` is w - x, and ``rise_to_w`` is f(w) - f(x); likewise for v.  The curvature is half of
-    the second derivative: the vertex is higher than x by ``-curvature step^2``.
-    """
-    slope_w, slope_v = rise_to_w / to_w, rise_to_v / to_v
-    curvature = (slope_w - slope_v) / (to_w - to_v)
-    step: Array = (curvature * to_w - slope_w) / (2 * curvature)
-    return step, curvature

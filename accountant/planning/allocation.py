@@ -29,7 +29,7 @@ from accountant.planning.lagrangian import lagrangian_scales
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, Sequential
 
-MAX_EXACT_RELEASES = 64  # different releases whose scales are not moved to the grid
+MAX_EXACT_RELEASES = 64  # kinds of releases whose scales are not moved to the grid
 LOG_GRID_STEP = math.log(2) / 8  # in ln scale, between neighbouring points of the grid
 SEARCH_ACCOUNTANT = Tight(width=1e-6)  # a plan that it admits is admitted by a sharper one too
 MARGIN = 1e-7  # relative to the budget's epsilon: the search aims at so much less
@@ -48,8 +48,8 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     """Return the noise scales of least weighted error whose exact cost is within the budget.
 
     It minimises the sum of count times weight times error.  Releases with a scale or a target
-    come first; the rest share what is left, equal ones equally.  Where more than 64 share,
-    scales are moved by up to 4.4 % to fewer different ones.  Never sees data.
+    come first; the rest share what is left, equal ones equally.  Where more than 64 kinds of
+    releases share, scales are moved by up to 4.4 % to fewer different ones.  Never sees data.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
     --------
     >>> from accountant import Budget, Deviation, Wanted, allocate
     >>> from mechanisms import Gaussian
-    >>> found = allocate([Wanted(Gaussian, Deviation(), weight=1.0, count=4)], Budget(1.0, 1e-6))
-    >>> round(found.scales[0], 2), found.epsilon <= 1.0
+    >>> shares = allocate([Wanted(Gaussian, Deviation(), weight=1.0, count=4)], Budget(1.0, 1e-6))
+    >>> round(shares.scales[0], 2), shares.epsilon <= 1.0
     (8.45, True)
     """
-    wanted = _checked_requests(releases)
+    wanted = checked_requests(releases)
     if not isinstance(budget, Budget):
         raise ParameterError("budget", budget, "a Budget")
     scales: list[float | None] = [release.settled for release in wanted]
@@ -207,7 +207,8 @@ def merged_losses(
     return Sequential([item * n for item, n in total.items()])
 
 
-def _checked_requests(releases: Iterable[Wanted]) -> tuple[Wanted, ...]:
+def checked_requests(releases: Iterable[Wanted]) -> tuple[Wanted, ...]:
+    """Return the requests as a tuple, or raise `ParameterError`."""
     if not isinstance(releases, Iterable):
         raise ParameterError("releases", releases, "a list of Wanted releases")
     requests = tuple(releases)

@@ -77,17 +77,16 @@ def checked_bracket(bracket: object) -> tuple[float, float]:
     return end_1, end_2
 
 
-def bracket_target(cost: PlanCost, target: float, start: float) -> tuple[float, float]:
+def bracket_target(cost: PlanCost, target: float) -> tuple[float, float]:
     """Return two parameters of which only one meets the target, or else the furthest two tried.
 
-    The walk starts from the first value at which the plan exists, of ``start`` and values ever
-    further from it.  It goes both ways in growing strides.  Where the plan ceases to exist, it
+    The walk starts from the first value at which the plan exists, of 1 and values ever further
+    from it.  It goes both ways in growing strides.  Where the plan ceases to exist, it
     closes in on that edge.
     """
     jumps = (sign * jump for jump in (0.5, *(2**k for k in range(10))) for sign in (-1, 1))
-    further = (_clipped_power_of_two(math.log2(start) + jump) for jump in jumps)
-    candidates = itertools.chain([start], further)
-    start = next((x for x in candidates if not math.isnan(cost(x))), start)
+    candidates = itertools.chain([1.0], (2.0**jump for jump in jumps))
+    start = next((x for x in candidates if not math.isnan(cost(x))), 1.0)
     secant_ends = secant_bracket(cost, target, start)
     if secant_ends is not None:
         return secant_ends
@@ -179,7 +178,7 @@ def least_noise(
     if bracket is not None:
         ends = checked_bracket(bracket)
     elif is_scale:  # look around 1
-        ends = bracket_target(cost, target, 1.0)
+        ends = bracket_target(cost, target)
     else:
         low, high = domain.low, domain.high
         ends = (math.nextafter(low, high), math.nextafter(high, low))

@@ -17,9 +17,9 @@ import math
 from collections.abc import Callable
 
 from accountant.accountants.direction import MAX_CHOICES, Direction
-from accountant.composition.cgf import exact_cgf
 from accountant.composition.composition import PLANNING_FREQUENCY
 from accountant.composition.grid_certificate import grid_certificate
+from accountant.losses.loss import exact_cgf
 from accountant.plans.plan import Plan, directions
 
 TOLERANCE = 1e-6  # relative to the target: by so much the answer may be below it

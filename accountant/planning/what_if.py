@@ -14,9 +14,9 @@ from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
 from accountant.amplification.group_privacy import Grouped
 from accountant.domains import DELTA, POSITIVE, RECORDS, IntegerRange, each_checked
-from accountant.errors import ParameterError
+from accountant.errors import BudgetExceeded, ParameterError
 from accountant.numerics.search import grow_until
-from accountant.planning.allocation import allocate
+from accountant.planning.allocation import allocate, checked_requests
 from accountant.planning.allocation_table import Allocation
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan
@@ -33,7 +33,7 @@ def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted
     Parameters
     ----------
     releases : iterable of Wanted
-        Of mechanism classes with a sensitivity; their noise not set by hand.
+        Of mechanism classes that are given a sensitivity.
     factor : float
         How many times as many records, above 0.
 
@@ -52,7 +52,7 @@ def with_more_records(releases: Iterable[Wanted], factor: float) -> tuple[Wanted
     """
     factor = POSITIVE.check("factor", factor)
     with_more = []
-    for release in releases:
+    for release in checked_requests(releases):
         fields = dict(release.fields)
         if "sensitivity" not in fields:
             allowed = "of a class that is given its sensitivity"
@@ -101,6 +101,8 @@ def one_more(found: Allocation, release: Wanted) -> Allocation:
     >>> [round(s, 3) for s in one_more(allocate([wanted], Budget(1.0)), wanted).scales]
     [2.0, 2.0]
     """
+    if not isinstance(found, Allocation):
+        raise ParameterError("found", found, "an Allocation, which allocate returns")
     return allocate((*found.releases, release), found.budget)
 
 
@@ -219,6 +221,13 @@ def records_needed(
     Needed
         The fewest records found.
 
+    Raises
+    ------
+    BudgetExceeded
+        If releases of fixed noise or target cost more than the budget with 2^50 records too.
+    ParameterError
+        If 2^50 records do not reach the target.
+
     Examples
     --------
     >>> from accountant import Budget, Deviation, Wanted, records_needed
@@ -227,6 +236,7 @@ def records_needed(
     >>> records_needed([mean], Budget(1.0), which=0, target=0.001, records=100).records
     1415
     """
+    releases = checked_requests(releases)
     target, records = POSITIVE.check("target", target), RECORDS.check("records", records)
     which = IntegerRange(0, len(releases) - 1).check("which", which)
 
@@ -237,13 +247,19 @@ def records_needed(
             raise ParameterError("which", which, "a release with an error measure")
         return error_reached
 
-    low, high = grow_until(lambda n: error(n) <= target, records, MAX_RECORDS)
+    def suffices(n: int) -> bool:
+        try:
+            return error(n) <= target
+        except BudgetExceeded:  # by releases of a given target, which cost less with more records
+            return False
+
+    low, high = grow_until(suffices, records, MAX_RECORDS)
     if error(high) > target:
         raise ParameterError("target", target, "an error that 2^50 records reach")
     while high - low > max(1, high // PRECISION):
         # Errors fall about as 1 / n, so the guess is a little above the number that suffices.
         guess = int(high * error(high) / target * (1 + 1e-6)) + 1
         middle = guess if low < guess < high else (low + high) // 2
-        low, high = (low, middle) if error(middle) <= target else (middle, high)
+        low, high = (low, middle) if suffices(middle) else (middle, high)
     bound = None if lower_bound is None else lower_bound(target, budget)
     return Needed(high, error(high), bound)

@@ -26,6 +26,7 @@ class DeclaredClass(NamedTuple):
 
 # By the identity of the class, because a metaclass may redefine equality.
 DECLARED_RELEASES: dict[int, DeclaredClass] = {}
+MOST_REMEMBERED = 10_000  # releases whose copy, or cost, is kept; then all of them are forgotten
 # Names that every class body defines, without changing behaviour.
 HARMLESS_NAMES = {
     "__abstractmethods__", "__annotate_func__", "__annotations__", "__annotations_cache__",

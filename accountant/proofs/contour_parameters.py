@@ -52,7 +52,7 @@ SLACK = 0.4  # nats: how much larger the bound of the tail may be with a shorter
 # Abscissas that are tried for Chernoff's bound: the least of them, if the saddle point is large,
 # and how many.
 LEAST_CHERNOFF, CHERNOFF_COUNT = 1e-3, 40
-CHERNOFF_MARGIN = 0.1  # nats: Chernoff's bound must be this far below, for the checker's errors
+CHERNOFF_MARGIN = 0.1  # nats: Chernoff's bound must be so far below delta, for the checker's errors
 # Pairs that are tried in turn: the error of the sum, and what a smoothing may add.  Both are shares
 # of the relative change of delta over the width of the certificate's interval.
 SHARES = ((1e-3, 1.0), (1e-3, 0.3), (1e-4, 0.1), (1e-6, 0.03))
@@ -99,12 +99,12 @@ def contour_entries(
     # over the width.  It is at least 1e-13, as the width may be 0.
     fall_of_delta = min(1.0, max(width * saddle, 1e-13))
     failure, is_yielded = NoMethod(""), False
-    wanted = [(share * fall_of_delta, smoothing * fall_of_delta) for share, smoothing in SHARES]
+    attempts = [(error * fall_of_delta, smoothing * fall_of_delta) for error, smoothing in SHARES]
     # The two ends may be those of different pairs.  The width then says nothing about the error
     # that is allowed, so a very small one is tried last.
-    for share, smoothing in [*wanted, (LAST_SHARE, LAST_SHARE)]:
+    for error_share, smoothing in [*attempts, (LAST_SHARE, LAST_SHARE)]:
         # At epsilon 0 the error need not be below delta / 100.
-        log_error = log_delta + math.log(share if end else max(share, 0.01))
+        log_error = log_delta + math.log(error_share if end else max(error_share, 0.01))
         try:
             entry = _cheapest_entry(integrand, saddle, log_error, smoothing, lower)
         except NoMethod as error:
@@ -201,7 +201,7 @@ def _chernoff_entry(integrand: _Integrand, saddle: float, log_delta: float) -> E
 def _cheapest_entry(
     integrand: _Integrand, saddle: float, log_error: float, smoothing: float, lower: bool
 ) -> Entry:
-    """Return the fields of the entry whose check is cheapest, with b if it is for a lower end.
+    """Return the entry whose check is cheapest; it has an abscissa b if it is for a lower end.
 
     ``log_error`` is the logarithm of the error of delta that is aimed at; ``smoothing`` is what a
     fictitious Gaussian may add to delta, as a share of it.  If the saddle point is far out, the

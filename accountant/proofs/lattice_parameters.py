@@ -37,16 +37,16 @@ from accountant.verifier.balls import Budget
 from accountant.verifier.cells import cells
 from accountant.verifier.releases import ANY_OF
 
-# Nodes of a rule: of a coarse release, and at most.  The first number is also the least number in a
-# proof, except for Laplace noise and bounded ranges.
+# Numbers of nodes of a rule: that of a coarse release, and the largest of a proof.  The first is
+# also the least of a proof, except for Laplace noise and bounded ranges.
 FEW_NODES, MOST_NODES = 1_000, 40_000
 NODES_EACH = 2.0  # nodes that a rule has in one step of the lattice, on average
 LEAST_STEP = 1e-9  # least distance of the nodes of a rule that the checker accepts
 STEPS = 2_000  # candidates for the step h that are tried for each distance between losses
 # An atom that is this share of a step above a lattice point counts as on it: it is round-off.
 ON_POINT = 1e-9
-# Relative to the longest step: what a step that is shorter by all of it costs more in `_aligned`.
-# It decides between steps that suit the atoms equally well.
+# What a shorter step costs in `_aligned`, over how much shorter than the longest step it is.  This
+# decides between steps that suit the atoms equally well.
 COST_OF_FINE_STEPS = 1e-6
 COARSE_BITS = 160  # precision of the cells of which a release in floats is made
 WIDER = 1e-6  # share of epsilon that the step of the lattice is meant to add to it
@@ -99,7 +99,7 @@ class FloatRelease:
         return float(np.ptp(self.loss))
 
     def cell(self, a: float) -> float:
-        """Return the root mean square width of the cells, under the law in `weights`."""
+        """Return the root mean square of the widths of cells, under the law in `weights`."""
         return math.sqrt(float(np.sum(self.weights(a) * self.apart**2)))
 
     def atoms(self, a: float) -> list[tuple[float, float]]:
@@ -283,7 +283,7 @@ class _Window(NamedTuple):
 
 
 def _window(summands: list[_Summand], epsilon: float, log_delta: float) -> _Window:
-    """Return the order whose window is computed with the least work.
+    """Return the window that is computed with the least work, of those of many orders.
 
     With K(a) the sum of all log-moments, delta is at most e^{C(a)}, where C(a) = K(a) - a epsilon +
     ln c_a and c_a = a^a / (a + 1)^{a + 1} (Chernoff).  The saddle is the order where C is least.
@@ -432,9 +432,9 @@ def _rule(first: float, last: float, nodes: int) -> Entry:
 
 @functools.lru_cache(maxsize=16)
 def _allocation_rule_at(mu: float, steps: int, delta: float) -> tuple[float, float, Entry]:
-    """Return the largest loss of an epoch's rule, minus its least one, and its integral's fields.
+    """Return the largest loss of an epoch's rule, -1 times its least, and the integral's fields.
 
-    Beyond each of these ends lies a delta of `LEFT_OUT_OF_EPOCHS` times the given one.
+    Beyond each of these losses lies a delta of `LEFT_OUT_OF_EPOCHS` times the given one.
     """
     loss = AllocatedGaussian(mu, steps)
     left_out = delta * LEFT_OUT_OF_EPOCHS

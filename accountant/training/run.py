@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from accountant.domains import POSITIVE_DELTA, IntegerRange, Interval
+from accountant.domains import BOOLEAN, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.training.loaders import SAMPLING, check_loader
 
@@ -47,8 +47,7 @@ class TrainingRun:
             put("steps", STEPS.check("steps", self.steps))
         put("loader", check_loader("loader", self.loader))
         for flag in ("drop_last", "microbatching"):
-            if not isinstance(getattr(self, flag), bool):
-                raise ParameterError(flag, getattr(self, flag), "True or False")
+            put(flag, BOOLEAN.check(flag, getattr(self, flag)))
         if self.max_batch is not None:
             put("max_batch", EXAMPLES.check("max_batch", self.max_batch))
         if self.rate is not None:

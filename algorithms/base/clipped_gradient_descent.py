@@ -23,6 +23,7 @@ from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 from algorithms.base.row_blocks import (
     clipped_rows,
     ordered_sum,
@@ -106,10 +107,11 @@ class FeatureMap:
         """Return the Euclidean lengths of the mapped rows, whose entries are clipped already."""
         if self.root is None and self.centre is not None and not isinstance(rows, np.ndarray):
             # |x - m|^2 = |x|^2 - 2 <x, m> + |m|^2 needs no array of differences.  What is added is
-            # more than what cancellation may lose, so that no length is too small.
+            # more than what the three sums of so many terms may lose: no length is too small.
+            room = 1e-12 + rows.shape[1] * ULP
             squares, of_centre = squared_lengths(rows), float(self.centre @ self.centre)
             distances = squares - 2 * row_products(rows, self.centre) + of_centre
-            distances = np.maximum(distances, 0.0) + 1e-12 * (squares + of_centre)
+            distances = np.maximum(distances, 0.0) + room * (squares + of_centre)
             return np.asarray(np.sqrt(distances + self.intercept**2))
         if self.root is not None or self.centre is not None:
             rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -160,7 +162,7 @@ class BlockClippedGradient:
         return self.with_lengths((block, None))
 
     def with_lengths(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
-        """Return the same result; the block may come with the lengths of its mapped rows."""
+        """Return what a call does; the block may come with the lengths of its mapped rows."""
         (rows, targets, *weights), lengths = block
         rows = clipped_rows(rows, self.features.x_bound)
         slopes, constant = self.features.coefficients(self.theta)

@@ -32,9 +32,11 @@ from algorithms.base.row_blocks import (
 
 MOST_WHITENED = 1000  # features; the products of more features need too much memory
 RANK = 1e-13  # eigenvalues of products below this part of the largest count as 0: round-off
+# The search ends at this entry of the gradient, over the largest at 0 or 1, whichever is less.
+LEAST_GRADIENT = 1e-9
 MOST_STEPS = 2000  # steps of the quasi-Newton search
 MOST_PROJECTIONS = 20_000  # projected steps
-GAP = 1e-10  # the objective may exceed its minimum by this, in units of the loss
+GAP = 1e-10  # the objective may exceed its minimum by this, over its value at 0 or 1, the lesser
 
 Rows = Callable[[Any], Any]
 Weights = Callable[[Any, tuple[Any, ...]], Array]
@@ -219,9 +221,10 @@ class ExactMinimum:
         from scipy.optimize import minimize
 
         features = self.columns or first_array(data).shape[1]
-        root: Array | None = None
+        root, null_space = None, np.zeros((features + 1, 0))
         if features <= MOST_WHITENED:
-            root = self._whitening(self._mean(BlockGram(self.rows, self.weights), data))
+            gram = self._mean(BlockGram(self.rows, self.weights), data)
+            root, null_space = self._whitening(gram)
         size = features + 1 if root is None else root.shape[1]
 
         def coefficients(flat: Array) -> Array:
@@ -230,40 +233,52 @@ class ExactMinimum:
                 mapped = np.einsum("ij,jk->ik", root, mapped)
             return mapped
 
-        def at(flat: Array) -> tuple[float, Array]:
+        def value_and_gradient(flat: Array) -> tuple[float, Array]:
             value, gradient = self._value_and_gradient(data, coefficients(flat))
             if root is not None:
                 gradient = np.einsum("ij,ik->jk", root, gradient)
             return value, gradient.ravel()
 
+        start = np.zeros(size * self.outputs)
+        # Targets may be small in their units; then so are all gradients.
+        largest = float(np.abs(value_and_gradient(start)[1]).max(initial=0.0))
+        goal = LEAST_GRADIENT * min(largest, 1.0)
         solution = minimize(
-            at,
-            np.zeros(size * self.outputs),
+            value_and_gradient,
+            start,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": 1e-9},
+            options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 0.0, "gtol": goal},
         )
-        return coefficients(solution.x)
+        minimiser = coefficients(solution.x)
+        # What the null space holds changes no score; without it the minimiser is the shortest.
+        shortest: Array = minimiser - null_space @ (null_space.T @ minimiser)
+        return shortest
 
-    def _whitening(self, gram: Array) -> Array:
-        """Return a root R of the pseudo-inverse of the products: R (R' x) has products of 1.
+    def _whitening(self, gram: Array) -> tuple[Array, Array]:
+        """Return a map R, and an orthonormal basis of coefficients whose scores all are 0.
 
-        Its columns span the rows, so that a search from 0 finds the shortest minimiser.
+        The features of R' x have mean squares of 1 and mean products of 0.  Those of x are brought
+        to one length first, as some may be in units in which they are very small.
         """
         if not self.fit_intercept:
             gram[-1] = gram[:, -1] = 0.0
         gram[:-1, :-1] += self.ridge * np.eye(len(gram) - 1)
-        values, vectors = np.linalg.eigh(gram)
+        lengths = np.sqrt(np.diag(gram))
+        lengths[lengths == 0] = 1.0
+        values, vectors = np.linalg.eigh(gram / np.outer(lengths, lengths))
         in_range = values > RANK * values[-1]
-        whitened: Array = vectors[:, in_range] / np.sqrt(values[in_range])
-        return whitened
+        vectors /= lengths[:, None]
+        null_space, _ = np.linalg.qr(vectors[:, ~in_range])
+        return vectors[:, in_range] / np.sqrt(values[in_range]), null_space
 
     def _in_the_ball(self, data: Any) -> Array:
         """Return the minimiser in the l1 ball, by projected steps until the gap is closed.
 
         The rows are centred, which only changes the constant.  For a convex f with the gradient g
         at slopes theta, and r the radius, f - min f <= <g, theta> + r max |g|: that is the gap
-        (Jaggi 2013).  `GAP` also bounds what a step of the constant may still gain.
+        (Jaggi 2013).  `GAP` also
+        bounds what a step of the constant may still gain.
         """
         weight, mean, covariance = self._moments(data)
         centre = mean if self.fit_intercept else np.zeros_like(mean)
@@ -280,7 +295,7 @@ class ExactMinimum:
         slope_curvature = curvature * max(spread, 1e-300)
         constant_step = 1 / (curvature * weight)
 
-        def at(point: Array) -> tuple[float, Array]:
+        def value_and_gradient(point: Array) -> tuple[float, Array]:
             """Return value and gradient at slopes and a constant of centred rows."""
             theta = point.copy()
             theta[-1] -= centre @ point[:-1]
@@ -289,11 +304,13 @@ class ExactMinimum:
             return value, gradient[:, 0]
 
         if isinstance(self.objective, SquaredError) and covariance is not None:
-            at = self._quadratic(at, covariance, weight)  # no further pass over the data
+            # no further pass over the data
+            value_and_gradient = self._quadratic(value_and_gradient, covariance, weight)
         point = np.zeros(centre.size + 1)
+        largest_gap = GAP * min(value_and_gradient(point)[0], 1.0)
         previous, ahead, momentum = point, point, 1.0
         for _ in range(MOST_PROJECTIONS):
-            _, gradient = at(ahead)
+            _, gradient = value_and_gradient(ahead)
             slope_gradient = gradient[:-1]
             point = ahead.copy()
             point[:-1] = project_to_l1_ball(
@@ -302,7 +319,7 @@ class ExactMinimum:
             point[-1] -= constant_step * gradient[-1]
             largest = float(np.abs(slope_gradient).max())
             gap = float(slope_gradient @ ahead[:-1]) + self.l1_radius * largest
-            if 0 <= gap <= GAP and constant_step * gradient[-1] ** 2 <= GAP:
+            if 0 <= gap <= largest_gap and constant_step * gradient[-1] ** 2 <= largest_gap:
                 break
             # The momentum of Beck & Teboulle starts again where it points upwards.
             if float((ahead - point) @ (point - previous)) > 0:
@@ -324,13 +341,13 @@ class ExactMinimum:
         return weight, mean, gram[:-1, :-1] - weight * np.outer(mean, mean)
 
     @staticmethod
-    def _quadratic(at: Any, covariance: Array, weight: float) -> Any:
+    def _quadratic(value_and_gradient: Any, covariance: Array, weight: float) -> Any:
         """Return value and gradient of a squared error from its products, read once.
 
         The error is a quadratic with the second derivatives 2 ``covariance`` and, of the constant,
-        2 ``weight``; ``at`` gives its value and gradient at 0.
+        2 ``weight``; its value and gradient at 0 are computed.
         """
-        start, slope = at(np.zeros(len(covariance) + 1))
+        start, slope = value_and_gradient(np.zeros(len(covariance) + 1))
 
         def quadratic(point: Array) -> tuple[float, Array]:
             moved = 2 * np.append(covariance @ point[:-1], weight * point[-1])

@@ -1,7 +1,8 @@
 """Decorators for functions and classes whose wrong calls are answered with an example.
 
 Where the arguments do not fit the signature, Python would raise a `TypeError` without advice.
-These raise a `ParameterError` instead, which names the wrong argument and a call that works.
+Decorated functions raise a `ParameterError` instead, which names the wrong argument and a call that
+works.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ def answered(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         signature = inspect.signature(function)
 
         @functools.wraps(function)
-        def called(*values: P.args, **named: P.kwargs) -> R:
+        def checked(*values: P.args, **named: P.kwargs) -> R:
             try:
                 signature.bind(*values, **named)
             except TypeError:
                 raise _refusal(signature, example, values, named) from None
             return function(*values, **named)
 
-        return called
+        return checked
 
     return decorator
 
@@ -77,9 +78,9 @@ def _refusal(signature: inspect.Signature, example: str, values: Any, named: Any
             return ParameterError(parameter.name, _shown(value), f"given once: {example}")
     provided = {parameter.name for parameter in places[: len(values)]} | set(named)
     lacking = [
-        n
-        for n, parameter in fields.items()
-        if parameter.default is parameter.empty and n not in provided
+        name
+        for name, parameter in fields.items()
+        if parameter.default is parameter.empty and name not in provided
     ]
     return ParameterError(", ".join(lacking), None, f"given: {example}")
 

@@ -103,9 +103,9 @@ class GroupBall:
         """
         self.start(features)
         # The width is radius times E max over groups of |g_group|.  Each norm has an expectation of
-        # at most sqrt(s), and as a 1-Lipschitz function of g it exceeds it no more than a standard
-        # normal number does, of which the largest of K is at most sqrt(2 ln K) in expectation.  The
-        # set lies in the l2 ball, whose width is radius sqrt(p) at most.
+        # at most sqrt(s).  It is a 1-Lipschitz function of g, so what it exceeds its expectation by
+        # has E e^{t x} <= e^{t^2 / 2}, and the largest of K such numbers is at most sqrt(2 ln K) in
+        # expectation.  The set lies in the l2 ball, whose width is radius sqrt(p) at most.
         largest_norm_bound = math.sqrt(self._largest) + math.sqrt(2 * math.log(self._count))
         return self.radius * min(largest_norm_bound, math.sqrt(features))
 

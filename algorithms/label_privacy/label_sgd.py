@@ -205,6 +205,7 @@ class LabelSGD(PrivateEstimator):
             An upper bound, in units of the loss.
         """
         moment, steps = self._moment_and_steps(self._decoder(self.plan((users, 1))), users)
+        lipschitz = POSITIVE.check("lipschitz", lipschitz)
         return self.diameter * lipschitz * math.sqrt(moment / steps)
 
     def _run_sgd(self, ledger: Any, executor: Executor | None) -> tuple[Array, float]:

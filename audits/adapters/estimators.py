@@ -92,8 +92,8 @@ class EstimatorAdapter:
     def estimate(self, x: Array, y: Array, rng: np.random.Generator, noise: float = 1.0) -> Array:
         """The coefficients estimated from features ``x`` and targets ``y``.
 
-        The noise of the algorithm is multiplied by ``noise``.  An intercept is left out.  Of a
-        classifier the two classes are targets above 0, and all others.
+        The noise of the algorithm is multiplied by ``noise``.  An intercept is left out.  Behind
+        the gate a classifier gets two classes: targets above 0, and all others.
         """
         noise = self._checked_noise(noise)
         if self.kind == "function":
@@ -161,10 +161,16 @@ class EstimatorAdapter:
 
 
 def _fresh_copy(estimator: Any, rng: np.random.Generator) -> Any:
-    """A copy of the estimator that is not fitted and has a new seed from ``rng``."""
+    """A copy that is not fitted and has new seeds from ``rng``, as have estimators within it."""
     from sklearn.base import clone
 
-    unfitted = clone(estimator) if hasattr(estimator, "get_params") else copy.deepcopy(estimator)
+    if hasattr(estimator, "get_params"):
+        unfitted = clone(estimator)
+        for name in sorted(unfitted.get_params()):  # of one within it: inner__random_state
+            if name.split("__")[-1] == "random_state":
+                unfitted.set_params(**{name: int(rng.integers(2**32))})
+        return unfitted
+    unfitted = copy.deepcopy(estimator)
     if hasattr(unfitted, "random_state"):
         unfitted.random_state = int(rng.integers(2**32))
     return unfitted

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import copyreg
 import inspect
 import threading
 from collections.abc import Callable, Iterator
@@ -25,9 +26,10 @@ from accountant.plans.plan import Plan
 from algorithms.base.budgets import Gates
 
 OpenGate = Callable[[Any, Plan, Any], Any]  # of data, plan and public data
-# Types of objects that take part in a fit and are no result of it.
+# Types of objects that take part in a fit and are no result of it: `plain` shows their names alone.
 TOOLS = (Executor, np.random.Generator, FunctionType, BuiltinFunctionType, MethodType, ModuleType,
          type, type(threading.Lock()))  # fmt: skip
+# Types of values that `plain` shows as they are.
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
@@ -48,9 +50,9 @@ class AuditGates(Gates):
 def is_fitted_through_gates(algorithm: Any) -> bool:
     """Return whether an algorithm is an estimator whose ``fit`` can be driven.
 
-    A class that has another ``fit`` in place of such a one is driven by its own.  An estimator
-    whose ``fit`` takes machines is not driven by it: machines send votes, which the gate holds, so
-    it is run on their votes.
+    That is a ``fit`` that takes a ledger, of the class or of one that it inherits from; if the
+    class replaces it, its own is driven.  An estimator whose ``fit`` takes machines is not driven
+    by it: machines send votes, which the gate holds, so it is run on their votes.
     """
     owner = _owner_of_gated_fit(type(algorithm))
     if owner is None:
@@ -149,6 +151,8 @@ def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
     if isinstance(value, TOOLS) or id(value) in ancestors:
         return _name_of(value)
     ancestors = (*ancestors, id(value))
+    if isinstance(value, np.ma.MaskedArray):
+        return [plain(value.data, ancestors), np.ma.getmaskarray(value)]
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return np.array(value)
     if isinstance(value, np.ndarray):
@@ -162,6 +166,12 @@ def plain(value: Any, ancestors: tuple[int, ...] = ()) -> Any:
     if isinstance(value, slice):
         return [value.start, value.stop, value.step]
     state = value.__getstate__()
+    if state is None:
+        # A pickle of a deque or a Decimal holds its arguments and its items.
+        reduce = copyreg.dispatch_table.get(type(value))
+        with contextlib.suppress(TypeError):  # there is no pickle of some objects
+            reduced = reduce(value) if reduce else value.__reduce_ex__(2)
+            state = [list(part) if isinstance(part, Iterator) else part for part in reduced[1:]]
     if isinstance(state, dict):
         state = {key: part for key, part in state.items() if key != "_spending"}
     return [_name_of(value), plain(state, ancestors)]

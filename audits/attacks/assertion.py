@@ -41,18 +41,20 @@ def excess_over(claim: Loss, plan: Plan, delta: float | None) -> Excess | None:
     It is tried at ``delta``.  If that is None, it is tried at the delta of audits and at the
     claim's own, and a claim that is a whole curve at its `claim_points` too.
     """
+
+    def varies_by_more_than(claimed: float) -> bool:
+        # At epsilon 0 deltas are compared: an epsilon of 0 leaves no share for the tolerance.
+        return Tight().delta(plan, 0.0) > claimed * (1 + TOLERANCE)
+
     points = claim_points(claim) if delta is None else []
     own_delta = max(claim.infinity, claim.reversed.infinity)
     deltas = [claimed_delta(claim), own_delta] if delta is None else [delta]
     for tested_delta in dict.fromkeys([*deltas, *(d for epsilon, d in points if epsilon > 0)]):
         cost, allowed = Tight().epsilon(plan, tested_delta), claim.epsilon_at(tested_delta)
-        if cost > allowed * (1 + TOLERANCE):
+        if cost > allowed * (1 + TOLERANCE) and (allowed > 0 or varies_by_more_than(tested_delta)):
             return Excess(cost, allowed, tested_delta)
-    if points:
-        # At epsilon 0 deltas are compared: an epsilon of 0 leaves no share for the tolerance.
-        largest_delta = claim.delta_at(0.0)
-        if Tight().delta(plan, 0.0) > largest_delta * (1 + TOLERANCE):
-            return Excess(Tight().epsilon(plan, largest_delta), 0.0, largest_delta)
+    if points and varies_by_more_than(largest_delta := claim.delta_at(0.0)):
+        return Excess(Tight().epsilon(plan, largest_delta), 0.0, largest_delta)
     return None
 
 

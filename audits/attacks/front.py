@@ -30,7 +30,7 @@ from audits.attacks.not_tested import not_tested
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.sequential import watch
 from audits.attacks.tested_rules import RuleResult, guess_in_blocks
-from audits.attacks.wide_outputs import audit_wide, few_outputs, kept_runs
+from audits.attacks.wide_outputs import audit_wide, few_outputs, keep_a_part, kept_runs
 from audits.claims.arguments import (
     CONFIDENCE,
     RUNS,
@@ -46,7 +46,7 @@ from audits.classifiers.output_features import RAW_COLUMNS, ReadDraw
 from audits.classifiers.scored_outputs import Score, ScoredDraw, scored_draw
 from audits.classifiers.training import TrainedScore, train_score
 from audits.runs.parallel_runs import OutputPair, collect_both
-from audits.runs.release_functions import Draw, release_notes, vectorised
+from audits.runs.release_functions import Draw, observed_draw, release_notes, vectorised
 from audits.statistics.combined_tests import block_schedule
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
@@ -247,6 +247,7 @@ def audit_black_box(
     is_scored = isinstance(draw, ScoredDraw)
     width = 1  # how many numbers one output has; 1 also for outputs that are no numbers
     if not is_scored:
+        draw = observed_draw(draw, pair, objective.runs, executor)
         reader = ReadDraw(draw)  # turns outputs of any kind into numbers and texts
         output = reader.one_output(pair[0])
         draw = reader.bounded(output, objective.runs)  # reads only a part of endless outputs
@@ -255,10 +256,10 @@ def audit_black_box(
             width = output.size
     if width > RAW_COLUMNS:
         wide_outputs = collect_both(draw, pair, kept_runs(objective.runs, width), rng, executor)
-        if not few_outputs(wide_outputs):
+        if not few_outputs(wide_outputs) and not keep_a_part(wide_outputs, objective.runs):
             return audit_wide(draw, pair, wide_outputs, objective, points, rng, executor)
-        # Outputs that repeat often suit the tests below.  They learn from runs of their own, and
-        # those that showed the repetition count as spent.
+        # Outputs that repeat often, or keep a part, suit the tests below.  These learn from runs of
+        # their own, and those that showed it count as spent.
         runs_left = objective.runs - len(wide_outputs[0]) - len(wide_outputs[1])
         objective = replace(objective, runs=runs_left)
     # For each block the runs that its rule is learned from, and those that it is tested on.

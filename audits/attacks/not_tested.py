@@ -59,7 +59,7 @@ def not_tested(
         else "",
         TIMING: "audit_timing looks at it",
         OTHER_PAIRS: pairs_tried,
-        SIDE_EFFECTS: f"files, network, globals{', what is printed' * is_sized}",
+        SIDE_EFFECTS: f"files, network, globals{', printed texts, warnings' * is_sized}",
         ARGUMENTS: ", ".join(fixed_arguments(release)),
         UNSEEN_PARTS: ", ".join(unseen),
         OTHER_EVENTS: events,

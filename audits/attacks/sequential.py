@@ -42,7 +42,7 @@ from audits.classifiers.output_features import ReadDraw, unseen_parts
 from audits.classifiers.scored_outputs import ScoredDraw
 from audits.classifiers.training import train_score
 from audits.runs.parallel_runs import OutputPair, collect_both, draw_both
-from audits.runs.release_functions import CHUNK, Draw, release_notes, vectorised
+from audits.runs.release_functions import CHUNK, Draw, observed_draw, release_notes, vectorised
 from audits.statistics.betting import (
     EXPERT_EXCESSES,
     expert_odds,
@@ -142,7 +142,7 @@ def watch(
     if not math.isfinite(epsilon):
         raise ParameterError("claim", claim, f"a loss of finite epsilon at delta {tested_delta:g}")
     objective = Objective(runs, tested_delta, 1 - bound_confidence, epsilon)
-    bets = _Bets(release, pair, objective, epsilon, error=BETTING_ERROR_SHARE * error)
+    bets = _Bets(release, pair, objective, epsilon, BETTING_ERROR_SHARE * error, executor)
     rule, guesses, unseen = bets.place(source, executor)
     if bets.stopped is not None:
         falsified, epsilon_lower = True, epsilon
@@ -194,6 +194,7 @@ class _Bets:
         objective: Objective,
         epsilon: float,
         error: float,
+        executor: Executor | None,
     ) -> None:
         self.mechanism_made_pair = pair is None and isinstance(release, Mechanism)
         self.exact: ScoreFunction | None = None
@@ -205,7 +206,8 @@ class _Bets:
             self.pair = checked_pair(pair)
             self.draw = release
             if not isinstance(release, ScoredDraw):
-                reader = ReadDraw(vectorised(release))
+                draw = observed_draw(vectorised(release), self.pair, objective.runs, executor)
+                reader = ReadDraw(draw)
                 self.draw = reader.bounded(reader.one_output(self.pair[0]), objective.runs)
         self.objective, self.epsilon = objective, epsilon
         # The log-wealth at which the claim is refuted with this error probability: from a wealth of

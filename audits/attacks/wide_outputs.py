@@ -20,6 +20,7 @@ import numpy as np
 
 from audits.attacks.tested_rules import RuleResult, guess_in_blocks
 from audits.classifiers.model_candidates import MAX_DISTINCT_SHARE, reduced_candidates
+from audits.classifiers.number_parts import differing_parts
 from audits.classifiers.objective import Objective
 from audits.classifiers.output_features import extract_features
 from audits.classifiers.reduction import ReducedDraw, Reduction, fit_reduction
@@ -39,6 +40,7 @@ from audits.runs.release_functions import Draw, concatenate_outputs
 # or MIN_KEPT_RUNS runs if that is more, but no more runs than the least that may screen.
 KEPT_NUMBERS = 1 << 22
 MIN_KEPT_RUNS = 16
+MAX_KEPT_NUMBERS = 1 << 27  # numbers of whole outputs that an audit keeps at most: 1 GiB
 FEW_LOOKED = 1 << 10  # runs of each value whose whole outputs are compared with each other
 MAX_TABLE_WIDTH = 1 << 14  # outputs with more numbers are not compared as a whole
 # Least and largest share of the runs that screen, and least share that test.  `worthwhile_runs`
@@ -98,6 +100,18 @@ def few_outputs(known_outputs: OutputPair) -> bool:
         return False
     pooled = concatenate_outputs(sides)
     return np.unique(extract_features(pooled).category).size <= few
+
+
+def keep_a_part(known_outputs: OutputPair, runs: int) -> bool:
+    """Whether a part of a number, such as its last digit, shows the value: see `differing_parts`.
+
+    Sums over numbers do not see it.  The audit that does keeps whole outputs, so ``runs`` of them
+    must fit in memory.
+    """
+    rows = [side.reshape(len(side), -1) for side in known_outputs]
+    if runs * max(side.shape[1] for side in rows) > MAX_KEPT_NUMBERS or not all(map(len, rows)):
+        return False
+    return bool(differing_parts(rows[0], rows[1]))
 
 
 def audit_wide(

@@ -38,10 +38,21 @@ class FeatureSchema:
 
     width: int  # the number of numbers in an output
     structures: Codes  # the codes of frequent structures; none if all outputs have the same
+    letter_width: int = 0  # the number of letters in an output
 
     def numbers(self, outputs: Outputs) -> Array:
         """The numbers of each output, in ``width`` columns; see `padded`."""
         return self.padded(extract_features(outputs))
+
+    def letters(self, outputs: Outputs) -> Array:
+        """The letters of each output in ``letter_width`` columns, padded with 0."""
+        return self.padded_letters(extract_features(outputs))
+
+    def padded_letters(self, features: Features) -> Array:
+        """The first ``letter_width`` letters of each output, with 0 for those that it has not."""
+        letters = features.letters[:, : self.letter_width].astype(float)
+        missing = self.letter_width - letters.shape[1]
+        return np.hstack([letters, np.zeros((len(letters), missing))])
 
     def categories(self, outputs: Outputs) -> Codes:
         """A code of each output as a whole."""
@@ -82,4 +93,5 @@ def infer_schema(first: Features, second: Features) -> FeatureSchema:
     return FeatureSchema(
         max(first.numbers.shape[1], second.numbers.shape[1]),
         frequent if structures.size > 1 else structures[:0],
+        max(first.letters.shape[1], second.letters.shape[1]),
     )

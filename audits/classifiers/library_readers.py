@@ -54,8 +54,16 @@ def read_array(output: Any, walk: OutputWalk) -> None:
 
 
 def array_word(output: Any) -> str:
-    """The structure of an array: its type, that of its elements, its shape."""
-    return f"{type_name(output)} {output.dtype} {output.shape}"
+    """The structure of an array: its type, that of its elements, its shape, and how it is stored.
+
+    Arrays that are stored in the usual order and can be written to have no word for it.
+    """
+    flags = getattr(output, "flags", None)
+    order = (
+        "" if flags is None or flags.c_contiguous else " F" if flags.f_contiguous else " strided"
+    )
+    read_only = "" if flags is None or flags.writeable or output.ndim == 0 else " read-only"
+    return f"{type_name(output)} {output.dtype} {output.shape}{order}{read_only}"
 
 
 @reads("numpy.MaskedArray", "numpy.ma.MaskedArray", "numpy.mvoid")
@@ -64,6 +72,7 @@ def _read_masked(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     walk.part(".data", np.asarray(output.data))
     walk.part(".mask", np.ma.getmaskarray(output))
+    walk.part(".fill_value", getattr(output, "fill_value", None))
 
 
 @reads("torch.Tensor")

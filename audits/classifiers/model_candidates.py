@@ -38,6 +38,7 @@ from audits.classifiers.linear_scores import (
     fit_spline_basis,
     mean_difference_weights,
 )
+from audits.classifiers.number_parts import Letter, Part, differing_parts, letter_name
 from audits.classifiers.output_features import RAW_COLUMNS, Features, extract_features
 from audits.classifiers.reduction import Reduction, fit_reduction
 from audits.classifiers.screening import MAX_REFERENCE_ROWS, reference_of, screening_sums
@@ -87,7 +88,12 @@ def model_candidates(
     if same_kind and single_numbers(first) and single_numbers(second):
         if cut_only:
             return itertools.islice(_number_candidates("the score", first, second, as_numbers), 1)
-        return _number_candidates("the output", first, second, as_numbers, is_number=True)
+        return itertools.chain(
+            _number_candidates("the output", first, second, as_numbers, is_number=True),
+            _part_candidates(
+                first[:, None], second[:, None], NumberColumn(as_numbers), lambda _: "the output"
+            ),
+        )
     return _row_candidates(first, second)
 
 
@@ -117,6 +123,53 @@ def _number_candidates(
 
     smoothed = f"smoothed log-odds of {description}"
     yield ModelCandidate(smoothed, all_folds, train, extract, is_number, columns)
+
+
+def _part_candidates(
+    first: Any,
+    second: Any,
+    read: Callable[[Outputs], Any],
+    column_name: Callable[[int], str],
+    parts: Sequence[Part] | None = None,
+) -> Iterator[ModelCandidate]:
+    """Candidates from parts of numbers whose law depends on the value: see `differing_parts`.
+
+    ``first`` and ``second`` are rows of numbers, as ``read`` reads them from outputs.
+    """
+    for column, part in differing_parts(first, second, parts):
+        candidates = _number_candidates(
+            part.describe(column_name(column)),
+            part(first[:, column]),
+            part(second[:, column]),
+            Pipeline((read, PartOfColumn(column, part))),
+        )
+        # The values of a part have no order, so only their log-odds are tried.
+        yield from itertools.islice(candidates, 1, None)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """Outputs that are single numbers, as rows of one number."""
+
+    numbers: Callable[[Outputs], Any]
+
+    def __call__(self, outputs: Outputs) -> Any:
+        """The rows."""
+        return self.numbers(outputs)[:, None]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartOfColumn:
+    """A part of one column of rows."""
+
+    column: int
+    part: Part
+
+    def __call__(self, rows: Any) -> Array:
+        """The part, for each row."""
+        return self.part(rows[:, self.column])
 
 
 def reduced_candidates(
@@ -230,6 +283,10 @@ def _row_candidates(first: Outputs, second: Outputs) -> Iterator[ModelCandidate]
             lambda folds: fit_category_table(*_with_labels(*_concatenate_folds(codes, folds))),
             schema.categories,
         )
+    rows = [schema.padded(side_features) for side_features in features]
+    yield from _part_candidates(rows[0], rows[1], schema.numbers, "number {}".format)
+    letters = [schema.padded_letters(side_features) for side_features in features]
+    yield from _part_candidates(letters[0], letters[1], schema.letters, letter_name, (Letter(),))
     if schema.width > RAW_COLUMNS:
         yield from _screened_candidates(schema, *features)
         return

@@ -17,7 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.numerics import Array
-from audits.classifiers.output_walk import ITEMS_BEYOND, MAX_NUMBERS, MAX_WORDS, OutputWalk
+from audits.classifiers.output_walk import (
+    ITEMS_BEYOND,
+    MAX_NUMBERS,
+    MAX_TEXTS,
+    MAX_WORDS,
+    OutputWalk,
+)
 from audits.classifiers.python_readers import reader_of
 from audits.classifiers.uniform_outputs import UniformBlock, array_block, uniform_block
 from audits.runs.release_functions import Draw, RaisedOutcome
@@ -46,19 +52,22 @@ class Features:
     numbers: Array  # a row for each output, padded with NaN
     structure: Codes  # a code for each
     category: Codes
+    letters: NDArray[np.uint8]  # both ends of the first texts in each, padded with 0
 
 
 class OutputFeatures(NamedTuple):
     """What audits read of one output, which stands in its place.
 
     ``structure`` is a code of types, lengths and texts; ``category`` combines the codes of the
-    structure, of the numbers and of exact values.  ``unseen`` are parts that nothing could read.
+    structure, of the numbers and of exact values.  ``unseen`` are parts that nothing could read,
+    ``letters`` both ends of the first texts.
     """
 
     structure: int
     category: int
     numbers: Array
     unseen: tuple[str, ...] = ()
+    letters: bytes = b""
 
 
 @final
@@ -131,16 +140,21 @@ def extract_features(outputs: NDArray[Any]) -> Features:
     block = array_block(outputs) if outputs.dtype.kind in "biuf" else None
     if block is not None:
         table, structure, codes = _table_and_codes(block, len(outputs))
-        return Features(table, np.full(len(outputs), structure, np.uint64), codes)
+        no_letters = np.empty((len(outputs), 0), np.uint8)
+        return Features(table, np.full(len(outputs), structure, np.uint64), codes, no_letters)
     items = list(read_outputs(outputs))
     plain = [index for index, item in enumerate(items) if not isinstance(item, OutputFeatures)]
     new_features = _features_of_each([items[index] for index in plain])
     for index, item in zip(plain, new_features, strict=True):
         items[index] = item
+    # letters as a table, short rows padded with 0
+    letter_width = max((len(item.letters) for item in items), default=0)
+    letters = b"".join(item.letters.ljust(letter_width, b"\0") for item in items)
     return Features(
         _padded_table([item.numbers for item in items]),
         np.array([item.structure for item in items], dtype=np.uint64),
         np.array([item.category for item in items], dtype=np.uint64),
+        np.frombuffer(letters, np.uint8).reshape(len(items), letter_width),
     )
 
 
@@ -225,7 +239,8 @@ def _read_together(outputs: Sequence[Any]) -> list[OutputFeatures] | None:
         return None
     table, structure, codes = _table_and_codes(block, len(outputs))
     pairs = zip(codes.tolist(), table, strict=True)
-    return [OutputFeatures(structure, code, row) for code, row in pairs]
+    letters = b"".join(block.letters[:MAX_TEXTS])
+    return [OutputFeatures(structure, code, row, letters=letters) for code, row in pairs]
 
 
 def _table_and_codes(block: UniformBlock, count: int) -> tuple[Array, int, Codes]:
@@ -243,7 +258,8 @@ def _walked(outputs: Iterable[Any], items: int = MAX_WORDS) -> list[OutputFeatur
         walk.read(output)
         row, structure = walk.row(), structure_code(walk.words)
         code = combined_codes(structure, walk.exact, row[None, :])
-        features.append(OutputFeatures(structure, int(code[0]), row, tuple(walk.unseen)))
+        letters = b"".join(walk.letters)
+        features.append(OutputFeatures(structure, int(code[0]), row, tuple(walk.unseen), letters))
     return features
 
 

@@ -10,6 +10,7 @@ The walk keeps depth, cycles and sizes bounded, and names every part that no rea
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, final
@@ -27,6 +28,11 @@ MAX_DEPTH = 16  # nested containers; deeper ones are cut off
 MAX_UNSEEN = 8  # largest number of unreadable parts of one output that are named
 ITEMS_BEYOND = "items beyond the first"  # words for what an iterator was not asked for
 EXACT = 1 << 53  # whole numbers up to this size are exact as floats
+# A larger whole number is also read modulo this, a multiple of 16, of 1,000 and of the seconds of a
+# day, so that its last digits and those of a time are known from it.
+LAST_DIGITS = 86_400_000
+MAX_TEXTS, TEXT_END = 4, 24  # texts whose ends are read letter by letter, and letters of each end
+MAX_DECODED = 8  # parts of one output that are decoded
 # The elements of arrays count as the corresponding types of Python, since chunks of outputs may
 # come as either.
 TYPE_NAMES = {
@@ -52,7 +58,8 @@ class OutputWalk:
     """What was read of one output, and the place where the walk is."""
 
     __slots__ = (
-        "_left", "exact", "items_left", "numbers", "path", "reader_of", "unseen", "within", "words"
+        "_left", "decoded", "exact", "items_left", "last_digits", "letters", "numbers", "path",
+        "reader_of", "unseen", "within", "words",
     )  # fmt: skip
 
     def __init__(self, reader_of: Callable[[type], Reader], items: int = MAX_WORDS) -> None:
@@ -61,6 +68,9 @@ class OutputWalk:
         self.words: list[str] = []  # the structure
         self.numbers: list[Any] = []  # floats, and arrays of them
         self.exact: list[bytes] = []  # values that their floats do not determine
+        self.last_digits: list[float] = []  # of these values; they stand at the end of the row
+        self.letters: list[bytes] = []  # both ends of the first texts, each 2 TEXT_END bytes long
+        self.decoded: list[Any] = []  # what texts and bytes decode to, which is read at the end
         self.unseen: list[str] = []  # parts that no reader could look into, with the reason
         self.path: list[str] = []  # names of the parts that the walk is inside of, outermost first
         self.within: list[int] = []  # the ids of these objects
@@ -70,6 +80,8 @@ class OutputWalk:
         """Read a whole output."""
         try:
             self.part("output", output)
+            for value in self.decoded:  # what is decoded may have a code of its own, and appends it
+                self.part("decoded", value)
         except EnoughRead:
             if self.items_left == 0:
                 self.blind(f"{ITEMS_BEYOND} {MAX_WORDS:,}", 1)
@@ -119,14 +131,26 @@ class OutputWalk:
         """Add an integer of any size."""
         if not -EXACT <= number <= EXACT:
             self.exact.append(b"%x" % number)
+            self.last_digits.append(float(number % LAST_DIGITS))
         self.number(as_float(number))
+
+    def text(self, content: bytes) -> None:
+        """Add both ends of a text, letter by letter."""
+        if len(self.letters) < MAX_TEXTS:
+            end = content[-TEXT_END:].rjust(TEXT_END, b"\0")
+            self.letters.append(content[:TEXT_END].ljust(TEXT_END, b"\0") + end)
+
+    def decode(self, values: Iterable[Any]) -> None:
+        """Note what a text or bytes decode to; it is read after the output itself."""
+        self.decoded.extend(itertools.islice(values, MAX_DECODED - len(self.decoded)))
 
     def array(self, numbers: NDArray[Any]) -> None:
         """Add the numbers of an array of booleans, integers, floats or times."""
         flat = numbers.ravel()
         if flat.dtype.kind in "mM":
-            missing, flat = np.isnat(flat), flat.astype(np.int64)
-            self._add(np.where(missing, np.nan, flat.astype(float)), flat)
+            missing, counts = np.isnat(flat), flat.astype(np.int64)
+            self._add(np.where(missing, np.nan, counts.astype(float)), counts)
+            self.last_digits.extend(clock_numbers(flat))
         elif flat.dtype.kind == "c":
             self._add(np.stack([flat.real, flat.imag], axis=1).ravel().astype(float), flat)
         else:
@@ -141,19 +165,38 @@ class OutputWalk:
 
     def row(self) -> Array:
         """All numbers, as one row."""
-        if all(type(numbers) is float for numbers in self.numbers):
-            return np.array(self.numbers, dtype=float)
-        return np.concatenate([np.ravel(numbers) for numbers in self.numbers]).astype(float)
+        numbers = [*self.numbers, *self.last_digits]
+        if all(type(number) is float for number in numbers):
+            return np.array(numbers, dtype=float)
+        return np.concatenate([np.ravel(number) for number in numbers]).astype(float)
 
     def _add(self, numbers: Array, exactly: NDArray[Any]) -> None:
         """Add the floats of an array, and its bytes where these do not determine it."""
         if not_exact(exactly):
             self.exact.append(array_bytes(exactly))
+            if exactly.dtype.kind in "iu":
+                self.last_digits.extend((exactly % LAST_DIGITS).astype(float).tolist())
         accepted = numbers[: self._left]
         self._left -= accepted.size
         self.numbers.append(accepted)
         if accepted.size < numbers.size:
             raise EnoughRead
+
+
+def clock_numbers(times: NDArray[Any]) -> list[float]:
+    """The second of the day of each time, and the units of its type within the second.
+
+    Durations count from midnight.  There are none for types whose unit is a day or more.
+    """
+    unit, step = np.datetime_data(times.dtype)
+    if unit == "generic" or unit in "YMWD":
+        return []
+    kind = times.dtype.kind
+    seconds = times.astype(f"{kind}8[s]")
+    whole_seconds = seconds.astype(times.dtype)
+    within = (times - whole_seconds).astype(np.int64) * step
+    second_of_day = seconds.astype(np.int64) % 86_400
+    return [float(number) for pair in zip(second_of_day, within, strict=True) for number in pair]
 
 
 def not_exact(numbers: NDArray[Any]) -> bool:

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audits.classifiers.decoding import decoded_bytes, decoded_text
 from audits.classifiers.library_readers import LIBRARY_READERS, read_array
 from audits.classifiers.output_walk import (
     ITEMS_BEYOND,
@@ -165,6 +166,8 @@ def _(output: str, walk: OutputWalk) -> None:
     walk.number(float(len(output)))
     for number in numbers:
         walk.number(float(number))
+    walk.text(output.encode("utf-8", "surrogatepass"))
+    walk.decode(decoded_text(output))
     _read_own_fields(output, walk)
 
 
@@ -173,7 +176,9 @@ def _(output: str, walk: OutputWalk) -> None:
 @read_any.register(memoryview)
 def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
-    _read_bytes(bytes(output), walk)
+    content = bytes(output)
+    _read_bytes(content, walk)
+    walk.decode(decoded_bytes(content))
     _read_own_fields(output, walk)
 
 
@@ -199,6 +204,8 @@ def _(output: datetime.datetime, walk: OutputWalk) -> None:
     walk.exact.append(output.isoformat().encode())
     utc_time = output.replace(tzinfo=None) - (utc_offset or datetime.timedelta())
     walk.number((utc_time - EPOCH).total_seconds())
+    nanoseconds = 1000 * output.microsecond + getattr(output, "nanosecond", 0)
+    walk.last_digits += [float((utc_time - EPOCH).seconds), float(nanoseconds)]
 
 
 @read_any.register

@@ -42,6 +42,7 @@ class UniformBlock:
     words: list[str] = field(default_factory=list)  # the structure, which all of them share
     exact: list[bytes] = field(default_factory=list)  # values beyond floats, which they share too
     columns: list[Array] = field(default_factory=list)  # tables of numbers, a row for each output
+    letters: list[bytes] = field(default_factory=list)  # ends of texts, which they share
 
     def append(self, block: UniformBlock | None) -> bool:
         """Append what a part holds; False if its structure differs between outputs."""
@@ -49,6 +50,7 @@ class UniformBlock:
             self.words.extend(block.words)
             self.exact.extend(block.exact)
             self.columns.extend(block.columns)
+            self.letters.extend(block.letters)
         return block is not None
 
     def append_array(self, values: NDArray[Any]) -> bool:
@@ -112,13 +114,15 @@ def _numbers(values: Sequence[Any] | NDArray[Any], kind: type) -> UniformBlock |
 
 
 def _constant(values: Sequence[Any]) -> UniformBlock | None:
-    """A value that all outputs share, such as a label."""
+    """A value that all outputs share, such as a label; not one that is decoded."""
     if any(output != values[0] for output in values):
         return None
     walk = OutputWalk(reader_of)
     walk.read(values[0])
-    row = walk.row()
-    return UniformBlock(walk.words, walk.exact, [np.broadcast_to(row, (len(values), row.size))])
+    if walk.decoded:  # a walk reads it after the rest of an output
+        return None
+    columns = [np.broadcast_to(walk.row(), (len(values), walk.row().size))]
+    return UniformBlock(walk.words, walk.exact, columns, walk.letters)
 
 
 def _dictionaries(values: Sequence[Any], depth: int) -> UniformBlock | None:
@@ -158,11 +162,16 @@ def _sequences(values: Sequence[Any], kind: type, depth: int) -> UniformBlock | 
 
 def _arrays(values: Sequence[Any]) -> UniformBlock | None:
     word = array_word(values[0])
-    same = values[0].dtype, values[0].shape
-    if any((output.dtype, output.shape) != same for output in values):
+    if any(_stored_as(output) != _stored_as(values[0]) for output in values):
         return None
     block = UniformBlock([word])
     return block if block.append_array(np.stack(values)) else None
+
+
+def _stored_as(output: NDArray[Any]) -> tuple[Any, ...]:
+    """What the word of an array is made from, except its class."""
+    flags = output.flags
+    return output.dtype, output.shape, flags.c_contiguous, flags.f_contiguous, flags.writeable
 
 
 def _frames(values: Sequence[Any], depth: int) -> UniformBlock | None:

@@ -13,7 +13,7 @@ The functions of numpy that are no universal functions are in `_call_array_funct
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -409,9 +409,10 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
     if function in (np.triu, np.tril) and is_followed:
         return operand * function(np.ones(np.shape(plain(operand))), *arguments[1:], **options)
     if function is np.append:
-        pick = lambda array, appended: np.append(array, appended, *arguments[2:], **options)  # noqa: E731
-        return choose(tape, name, list(arguments[:2]), pick)
-    if function in JOINING:
+        array, appended, axis = by_name(("arr", "values", "axis"), arguments, options)
+        pick = lambda *parts: np.append(*parts, axis)  # noqa: E731
+        return choose(tape, name, [array, appended], pick)
+    if function in JOINING and arguments:
         pick = lambda *parts: function(parts, *arguments[1:], **options)  # noqa: E731
         return choose(tape, name, list(operand), pick)
     if function is np.where and len(arguments) == 3:
@@ -420,7 +421,7 @@ def _selection(tape: Tape, function: Any, arguments: Any, options: Any) -> Any:
         branches = [part if noisy_of(part) is not None else np.asarray(part) for part in branches]
         return choose(tape, name, branches, lambda a, b: np.where(condition, a, b))
     if function in (np.searchsorted, np.digitize):
-        return _place_among_levels(function, *arguments, **options)
+        return _place_among_levels(function, arguments, options)
     return NotImplemented
 
 
@@ -456,17 +457,29 @@ def chosen(tape: Tape, name: str, operand: Any, pick: Callable[[Any], Any]) -> A
     return followed(choose(tape, name, [operand], lambda _: parts))
 
 
-def _place_among_levels(function: Any, first: Any, second: Any, side: Any = False) -> Any:
+def by_name(names: Sequence[str], arguments: Any, options: Any) -> list[Any]:
+    """The arguments of these names, given by place or by name; None for one that is not given."""
+    named_arguments = {**dict(zip(names, arguments, strict=False)), **options}
+    return [named_arguments.get(name) for name in names]
+
+
+def _place_among_levels(function: Any, arguments: Any, options: Any) -> Any:
     """The places of followed numbers among plain levels, by a comparison with each level.
 
-    The arguments are those of `numpy.searchsorted`, which takes the levels first, or of
-    `numpy.digitize`.  A place is the number of levels below a number.
+    The function is `numpy.searchsorted` or `numpy.digitize`.  A place is the number of levels
+    below a number, as long as the levels do not fall.
     """
-    levels, operand = (first, second) if function is np.searchsorted else (second, first)
+    if function is np.searchsorted:
+        names = ("a", "v", "side", "sorter")
+        levels, operand, side, sorter = by_name(names, arguments, options)
+        counts_equal = side == "right"
+    else:
+        operand, levels, right = by_name(("x", "bins", "right"), arguments, options)
+        counts_equal, sorter = not right, None
     if noisy_of(levels) is not None or noisy_of(operand) is None or np.ndim(levels) != 1:
         return NotImplemented
-    # `numpy.digitize` has a flag ``right`` in the place of ``side``, with the opposite meaning.
-    right = side == "right" if function is np.searchsorted else not side
-    below = np.less_equal if right else np.less
+    if sorter is not None or (np.diff(levels) < 0).any():
+        return NotImplemented
+    below = np.less_equal if counts_equal else np.less
     places = below(levels, operand if np.ndim(plain(operand)) == 0 else operand[..., None])
     return places.sum(axis=-1)

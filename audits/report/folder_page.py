@@ -12,7 +12,7 @@ from typing import final
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
 from accountant.book.book import Book
-from accountant.book.databases.connection import book_url
+from accountant.book.databases.database_names import book_url
 from accountant.book.status import Status
 from accountant.errors import BudgetExceeded, LedgerBusy, LedgerCorrupt, ParameterError
 from accountant.formats.plan_file import PlanFile

@@ -24,6 +24,7 @@ from audits.classifiers.output_features import (
     output_features,
     read_outputs,
 )
+from audits.classifiers.output_walk import MAX_TEXTS, TEXT_END
 from audits.runs.release_functions import RaisedOutcome
 
 HEADER = struct.Struct(">QB")
@@ -31,6 +32,7 @@ ARRAY, WORDS = 0, 1  # kinds of a message: an array of numpy, or JSON
 ARRAY_KINDS = "biufcmMUS"  # numpy's codes of numbers, times and texts, which hold no objects
 SMALL = 1 << 53  # whole numbers below this are exact as floats, and sent as they are
 MAX_CODE = 1 << 64  # codes of structure and category have 64 bits
+MAX_LETTERS = MAX_TEXTS * 2 * TEXT_END  # bytes of the ends of texts of one output
 MAX_NAME = 200  # characters of the name of a part of an output that nothing could read
 # What a parser or a conversion raises on a message that is not as it must be.
 MALFORMED = (ValueError, TypeError, KeyError, IndexError, EOFError, SyntaxError, OverflowError,
@@ -139,7 +141,8 @@ def _encode_output(output: Any) -> Any:
     if type(output) is RaisedOutcome:
         return {"raised": [output.kind, output.message, output.place]}
     features = output if isinstance(output, OutputFeatures) else output_features(output)
-    return [features.structure, features.category, features.numbers.tolist(), *features.unseen]
+    numbers, letters = features.numbers.tolist(), features.letters.hex()
+    return [features.structure, features.category, numbers, letters, *features.unseen]
 
 
 def _decode_output(output: Any) -> Any:
@@ -147,10 +150,11 @@ def _decode_output(output: Any) -> Any:
     if isinstance(output, dict):
         return RaisedOutcome(*map(str, output["raised"]))
     if isinstance(output, list):
-        structure, category, numbers, *unseen = output
+        structure, category, numbers, letters, *unseen = output
         if not (0 <= structure < MAX_CODE and 0 <= category < MAX_CODE):
             raise BrokenMessage
         row = np.array([float(number) for number in numbers])
         names = tuple(str(name)[:MAX_NAME] for name in unseen[:MAX_UNSEEN])
-        return OutputFeatures(int(structure), int(category), row, names)
+        ends = bytes.fromhex(letters)[:MAX_LETTERS]
+        return OutputFeatures(int(structure), int(category), row, names, ends)
     return output

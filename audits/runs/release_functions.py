@@ -16,14 +16,16 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import io
 import itertools
 import os
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -52,16 +54,18 @@ ARRAY_TYPES = (bool, int, float, str, bytes)  # types that arrays hold as they a
 MAX_SHOWN = 200  # characters of an exception's message that are read
 # What is called with the runs and the seconds of each call of a release, in this context.
 ON_RUNS: ContextVar[Callable[[int, float], None] | None] = ContextVar("ON_RUNS", default=None)
-# After an audit each value gets one more call for each RUNS_PER_CALL runs, and at most MAX_CALLS.
+# Before and after an audit each value gets one more call for each RUNS_PER_CALL runs, and at most
+# MAX_CALLS.
 RUNS_PER_CALL, MAX_CALLS = 200, 16
 # The index of each sentence in SENTENCES.
-NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE = range(4)
+NO_GENERATOR, OTHER_RANDOMNESS, CHANGED_VALUE, SHARED_VALUE, ALWAYS_RAISED = range(5)
 SENTENCES = (
     "The release takes no rng and draws by itself: a seed does not repeat it.",
     "Two draws under one seed differed, for the release does not draw from its rng alone: a seed "
     "does not repeat it.",
     "The release changes the value that it receives; every call had a copy of its own.",
     "A value of the pair cannot be copied: if the release changes it, the next call sees that.",
+    "The release raised an exception in every run: the audit compared these exceptions.",
 )
 
 
@@ -254,6 +258,9 @@ class Vectorised:
 
     release: Callable[..., Any]
     form: CallForm
+    observed: bool = (
+        False  # whether an output has what the run wrote beside it, see `observed_draw`
+    )
 
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> NDArray[Any]:
         """Outputs of ``size`` runs along the first axis."""
@@ -268,7 +275,8 @@ class Vectorised:
             with awaiting(form.one_run(release), awaited=form.awaited) as call:
                 one_run = timed(call, 1)
                 run_values = itertools.islice(values, size)
-                return as_output_array([_outcome(one_run, value, rng) for value in run_values])
+                outcome = _observed_outcome if self.observed else _outcome
+                return as_output_array([outcome(one_run, value, rng) for value in run_values])
         try:
             with awaiting(form.many_runs, awaited=form.awaited) as call_many:
                 outputs = timed(call_many, size)(release, next(values), rng, size)
@@ -317,7 +325,9 @@ def as_output_array(outputs: list[Any]) -> NDArray[Any]:
     if len(kinds) == 1:
         kind = kinds.pop()
         if kind is np.ndarray:  # a subclass may have a mask, or fields
-            if len({(output.dtype, output.shape) for output in outputs}) == 1:
+            # A stack is stored in the usual order, so it would hide another one.
+            usual = all(output.flags.c_contiguous and output.flags.writeable for output in outputs)
+            if usual and len({(output.dtype, output.shape) for output in outputs}) == 1:
                 return np.stack(outputs)
         elif kind in ARRAY_TYPES or issubclass(kind, np.generic):
             array = np.asarray(outputs)
@@ -333,6 +343,51 @@ def _outcome(release: Callable[..., Any], value: Any, rng: np.random.Generator) 
         return release(value, rng)
     except (Exception, SystemExit) as error:
         return RaisedOutcome(type(error).__name__, _message(error), _place(error))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ObservedOutcome:
+    """The output of a run, and what the run wrote and warned of."""
+
+    output: Any
+    written: str
+
+
+def _observed_outcome(
+    release: Callable[..., Any], value: Any, rng: np.random.Generator
+) -> ObservedOutcome:
+    written = io.StringIO()
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        contextlib.redirect_stdout(written),
+        contextlib.redirect_stderr(written),
+    ):
+        warnings.simplefilter("always")
+        output = _outcome(release, value, rng)
+    texts = [f"{warning.category.__name__}: {warning.message}" for warning in caught]
+    return ObservedOutcome(output, "\n".join([*texts, written.getvalue()]))
+
+
+def observed_draw(
+    draw: Draw, pair: Sequence[Any], runs: int, executor: Executor | None = None
+) -> Draw:
+    """The draw, with what its runs write and warn of, if not all runs write the same.
+
+    ``runs`` is the number of runs of the audit; a few more calls decide it, with generators of
+    their own.  Where one call makes many runs, or runs share a process as threads do, nobody could
+    say which run wrote what: such runs are not observed.
+    """
+    if not isinstance(draw, Vectorised) or draw.form.size or draw.form.awaited:
+        return draw
+    if executor is not None:
+        from concurrent.futures import ProcessPoolExecutor  # takes long to import
+
+        if not isinstance(executor, ProcessPoolExecutor):
+            return draw
+    observed, calls = replace(draw, observed=True), min(max(runs // RUNS_PER_CALL, 1), MAX_CALLS)
+    outcomes = [run for value in pair for run in observed(value, np.random.default_rng(0), calls)]
+    return observed if len({run.written for run in outcomes}) > 1 else draw
 
 
 def _message(error: BaseException, depth: int = 0) -> str:
@@ -424,6 +479,8 @@ def observations(release: Any, pair: Sequence[Any], runs: int) -> list[int]:
         numbers.append(CHANGED_VALUE)
     if any(map(is_shared, pair)):
         numbers.append(SHARED_VALUE)
+    if all(type(output) is RaisedOutcome for _, outputs in changed for output in outputs):
+        numbers.append(ALWAYS_RAISED)
     return numbers
 
 

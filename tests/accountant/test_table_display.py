@@ -12,6 +12,7 @@ from accountant import (
     Deviation,
     Filter,
     Ledger,
+    Parallel,
     Tight,
     Wanted,
     allocate,
@@ -19,9 +20,10 @@ from accountant import (
 )
 from accountant.table_display import Table, TableDisplay
 from audits import audit, audit_scores
-from mechanisms import Gaussian, Laplace
+from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 PLAN = 10 * Laplace(3.0) + Gaussian(2.0)
+COIN = RandomizedResponse(2, 0.75)
 
 
 class Cells(html.parser.HTMLParser):
@@ -122,6 +124,16 @@ def test_no_table_shows_data(objects):
     gate = Filter(np.array([123456.0, 654321.0]), Budget(1.0))
     gate.release(Laplace(50.0), lambda data: float(data.mean()))
     assert not re.search("123456|654321|388888", gate._repr_html_())
+
+
+def test_a_ledger_shows_each_release_and_how_many_users_it_asked():
+    ledger = Ledger(np.arange(30.0), Parallel([COIN, COIN]) + Laplace(3.0), rng=0)
+    for who in (slice(0, 20), [21, 25]):
+        ledger.release_each(COIN, lambda rows: (rows > 3).astype(int), who)
+    ledger.release(Laplace(3.0), np.sum)
+    shown = [["step", "released", "users asked"]]
+    shown += [["1", repr(COIN), "20"], ["2", repr(COIN), "2"], ["3", repr(Laplace(3.0)), "30"]]
+    assert Cells(ledger._repr_html_()).rows == shown
 
 
 def test_a_comparison_is_drawn(objects, tmp_path):

@@ -488,6 +488,9 @@ GATE_MUTANTS = {
     test_gate.test_workers_hand_in_what_the_mechanism_can_release: {
         gates.takes_any_output: ("rows",),
     },
+    test_gate.test_workers_hand_in_an_output_for_each_user_of_an_undeclared_mechanism: {
+        gates.asks_the_mechanism_alone: ((4,),),
+    },
     test_gate.test_workers_cannot_change_what_the_gate_draws: {
         gates.hands_its_copy_to_workers: (),
     },
@@ -829,7 +832,7 @@ PATCHED = {
         replays.calls_every_refusal_another: ("a release past the plan",),
     },
     test_replays.test_what_was_refused_is_compared_too: {
-        replays.compares_places_of_refusals_alone: (),
+        replays.compares_places_of_refusals_alone: ("another mechanism",),
     },
     test_replays.test_two_users_whose_values_change_are_too_many: {
         replays.forgives_two_users: (2, 20), replays.counts_users_of_one_release: (2, 1),

@@ -16,11 +16,11 @@ from accountant import (
     ParameterError,
     RoleRefused,
 )
+from accountant.book import opening
 from accountant.book.chain import entries
 from accountant.book.chain.approvals import proposed_facts
 from accountant.book.chain.entries import FORMAT, PROPOSAL, ROLES, TERMS
 from accountant.book.limits.terms import Terms
-from accountant.book.log import Log
 from tests.accountant.book.people import DATA, TENTH, People, spend
 from tests.accountant.book.throwaway_books import SQLiteBookFile, unlooked
 
@@ -132,6 +132,15 @@ def a_proposal_that_was_used(people, place):
         raise_as(people, place, "ada", epsilon, proposal=used)
 
 
+def a_proposal_from_before_other_roles(people, place):
+    used = propose(people, place, "bob", 2.0)
+    later = people.roles(curators="ada bob eve", raise_needs=2)
+    with people.open(place, "ada") as ada, people.open(place, "bob") as bob:
+        ada.set_roles(later, "eve joins")
+        bob.set_roles(later, "eve joins")
+    raise_as(people, place, "ada", 2.0, proposal=used)
+
+
 def another_kind_of_entry(people, place):
     raise_as(people, place, "ada", 2.0, proposal=5)
 
@@ -170,6 +179,7 @@ ALONE = {
     the_same_curator_twice: "'ada' has proposed it",
     another_change: "names a proposal of another change",
     a_proposal_that_was_used: "names a proposal from before the last change",
+    a_proposal_from_before_other_roles: "names a proposal from before the last change",
     another_kind_of_entry: "names no proposal of another curator",
     roles_alone: "names no proposal of another curator",
     a_later_end: "names no proposal of another curator",
@@ -267,7 +277,7 @@ def test_what_one_curator_gave_is_not_hidden_by_older_roles():
             book.set_roles(people.roles(raise_needs=2), "two from now on")
         with pytest.MonkeyPatch.context() as patch:
             # at the opening it finds this among the last thousand entries
-            patch.setattr(Log, "check_last_entries", lambda _: None)
+            patch.setattr(opening, "check_last_entries", lambda _: None)
             with people.forging(place, "ada", roles=[2]) as log:
                 log.append(TERMS, raised(log, 2.0), "d")
             with people.forging(place, "ana", roles=[6]) as log:

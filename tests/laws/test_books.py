@@ -23,7 +23,8 @@ from accountant import (
     Repeat,
     Stated,
 )
-from accountant.book import entry_pages, history, log
+from accountant.book import entry_pages, history
+from accountant.book.databases import storage
 from accountant.book.reservations import Reservations
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.odometer import OdometerMeter
@@ -184,7 +185,7 @@ def test_a_long_log_is_read_once_and_in_order_however_it_is_paged(rows):
                     ledger.release(Laplace(20.0), lambda _: 1 / 0)
         with book.ledger("d", DATA, Repeat(Laplace(10.0), 3), run="june") as ledger:
             ledger.release(Laplace(10.0), np.sum)
-        for module in (log, history, entry_pages):
+        for module in (storage, history, entry_pages):
             patch.setattr(module, "ROWS_PER_PAGE", rows)
         lines = book.history("d")
         assert [one.seq for one in lines] == sorted({one.seq for one in lines})

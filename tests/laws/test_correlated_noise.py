@@ -108,6 +108,8 @@ def violation() -> str:
             return f"{strategy} is moved by {aligned} or {turned} under {participation}: {found}"
         if found.exact and found.value > aligned * (1 + SLACK):
             return f"{strategy} is moved by {aligned} at most under {participation}: {found}"
+        if found.exact is not (not found.reason.endswith(": a bound")):
+            return f"{found} under {participation} does not say whether it is a bound"
     return turns_violation()
 
 

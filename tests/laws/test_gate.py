@@ -280,6 +280,17 @@ def test_workers_hand_in_what_the_mechanism_can_release(case):
     assert len(mine) == 2
 
 
+@pytest.mark.parametrize("shape", [(2,), (4,), (4, 3), ()])
+def test_workers_hand_in_an_output_for_each_user_of_an_undeclared_mechanism(shape):
+    """Its class says nothing of its outputs; how many there are is known all the same."""
+    ledger = Ledger(ROWS, Parallel([Cheap()] * 2), rng=1, undeclared=True)
+    executor = OwnWorkers(lambda function, block: np.ones(shape))
+    blocks = [slice(0, 3), slice(3, 6)]
+    with pytest.raises(ParameterError, match="an output for each of 3 users"):
+        list(ledger.release_blocks(Cheap(), lambda rows: rows, blocks, executor, shape=3))
+    assert all(entry.output is None for entry in ledger.transcript)
+
+
 def test_workers_cannot_change_what_the_gate_draws():
     def make():
         return Clamped(Laplace(LOUD), -1e4, 1e4)

@@ -139,7 +139,7 @@ def test_sentences_name_arguments_and_parts_and_no_values():
     by_kind = dict(audit(clipped, PAIR, 1.0, **FEW).not_tested)
     assert by_kind["arguments never varied"] == "low, high"
     assert by_kind["side effects"] == "files, network, globals"
-    assert dict(audit(noisy, PAIR, 1.0, **FEW).not_tested)["side effects"].endswith("printed")
+    assert dict(audit(noisy, PAIR, 1.0, **FEW).not_tested)["side effects"].endswith("warnings")
     assert dict(audit(with_handle, PAIR, 1.0, **FEW).not_tested)["unseen parts"] == (
         "output[1]: Handle"
     )

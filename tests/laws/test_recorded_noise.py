@@ -179,6 +179,8 @@ LINEAR = {
                np.linalg.inv(np.eye(4) + np.eye(4, k=-1))[:3]),
     "joined": (lambda n: np.concatenate([n[:1], np.cumsum(n)[1:3]]),
                np.array([[1.0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0]])),
+    "appended by name": (lambda n: np.append(n[:1], values=n[2:]), np.eye(4)[[0, 2, 3]]),
+    "stacked": (lambda n: np.stack([n[:3], n[1:]], 1)[:, 1], np.eye(4)[1:]),
 }  # fmt: skip
 MOVES = np.array([1.0, -0.5, 2.0]), np.array([0.0, 0.0, 1e-3])
 

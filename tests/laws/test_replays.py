@@ -69,16 +69,36 @@ def test_a_refusal_on_all_data_is_on_plan(name):
     assert found.sound, found.witness
 
 
-def test_what_was_refused_is_compared_too():
+OTHERWISE_REFUSED = {
+    "another mechanism": lambda ledger, large: ledger.release(Laplace(2.0 + large), np.sum),
+    "another class": lambda ledger, large: ledger.release(2.0 if large else "noise", np.sum),
+    "other users": lambda ledger, large: ledger.release_each(
+        NOISE, lambda rows: rows, [int(large)]
+    ),
+    "users in place of all": lambda ledger, large: (
+        ledger.release_each(NOISE, lambda rows: rows) if large else ledger.release(NOISE, np.sum)
+    ),
+    "another sample": lambda ledger, large: ledger.release_each(
+        PoissonSampled(GAUSSIAN, 0.5 if large else 0.3), lambda rows: rows
+    ),
+    "another error": lambda ledger, large: ledger.release_each(
+        NOISE, lambda rows: rows, [0] if large else [-1]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERWISE_REFUSED)
+def test_what_was_refused_is_compared_too(name):
     class Chooses(Sum):
         def run(self, ledger):
             seen = []
             found = float(ledger.release(NOISE, lambda data: seen.append(data[-1]) or data.sum()))
-            with contextlib.suppress(OffPlan):
-                ledger.release(Laplace(2.0 if seen[0] > 1.0 else 3.0), np.sum)
+            with contextlib.suppress(OffPlan, ParameterError):
+                OTHERWISE_REFUSED[name](ledger, seen[0] > 1.0)
             return found
 
     assert not replay(Chooses(), DATA, OTHER, rng=0).on_plan
+    assert replay(Chooses(), DATA, np.append(DATA[:-1], 0.0), rng=0).on_plan
 
 
 class Local:

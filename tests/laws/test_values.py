@@ -6,7 +6,7 @@ import numpy as np
 
 import accountant
 import mechanisms
-from mechanisms import Mechanism
+from mechanisms import Arithmetic, Mechanism
 from mechanisms.base.parameters import parameters_of
 from tests.laws.common import every_mechanism, example_value
 
@@ -37,10 +37,19 @@ def change_violation(mechanism: Mechanism) -> str:
 
 
 def description_violation(mechanism: Mechanism) -> str:
-    """A description that is missing."""
+    """A description that is missing, a field that ``repr`` hides, or no choice of arithmetic."""
     for name in ("reference", "releases", "__doc__"):
         if not getattr(mechanism, name):
             return f"no {name}"
+    parameters = parameters_of(type(mechanism))
+    for name in ("sensitivity", "arithmetic"):  # shown also where they have their defaults
+        if name in parameters and f"{name}=" not in repr(mechanism):
+            return f"no {name} in {mechanism!r}"
+    if "arithmetic" in parameters:
+        domain = parameters["arithmetic"].domain_of(mechanism)
+        chosen = [domain.check("arithmetic", name) for name in ("exact", "idealised")]
+        if chosen != [Arithmetic.EXACT, Arithmetic.IDEALISED]:
+            return f"{chosen} are the arithmetics"
     return "a reference of two lines" if "\n" in mechanism.reference else ""
 
 

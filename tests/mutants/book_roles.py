@@ -1,8 +1,7 @@
 """Wrong roles: a table that gives too much, and checks that are left out on one side."""
 
-from accountant.book import account, dataset_terms, reservations
+from accountant.book import account, dataset_terms, reservations, verification
 from accountant.book.chain import approvals, roles, signatures
-from accountant.book.checks import roles_check
 from accountant.book.limits import second_curator
 from tests.mutants.edits import edit
 
@@ -104,7 +103,7 @@ def approves_another_change(patch):
 
 def verifies_one_curator(patch):
     """Asks for no second curator in verification."""
-    patch.setattr(roles_check, "missing_approval", lambda *_: "")
+    patch.setattr(verification, "missing_approval", lambda *_: "")
 
 
 def verifies_other_roles_of_one(patch):

@@ -125,7 +125,7 @@ def two_limits(patch):
 
 def loses_a_line_between_pages(patch):
     """Begins the next page one entry too late."""
-    edit(patch, log.Log, "_pages", "rows[-1][3]", "rows[-1][3] + 1")
+    edit(patch, log, "paged_rows", "rows[-1][0]", "rows[-1][0] + 1")
 
 
 def stops_at_a_full_page(patch):
@@ -210,7 +210,8 @@ def carries_for_ever(patch):
 
 def carries_from_before_the_opening(patch):
     """Gives windows a rest that were over when the data set was opened."""
-    patch.setattr(windows.Window, "_before", lambda self, _: self.carry)
+    opened = "min(self.carry, parts_since_opening // length - 1)"
+    edit(patch, windows.Window, "notion", opened, "self.carry")
 
 
 def forgets_a_month(patch):

@@ -11,7 +11,8 @@ from accountant.accountants import (
     tradeoff_ends,
 )
 from accountant.accountants.advanced import Advanced
-from accountant.amplification import shuffling_bounds
+from accountant.amplification import shuffling
+from accountant.amplification.allocation import allocation_renyi, few_steps
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
@@ -25,6 +26,7 @@ from accountant.composition.lattice import Lattice
 from accountant.losses import connect_the_dots, laplace, pure_and_approximate
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
+from accountant.numerics.lognormal_cut import CutTransform
 from accountant.numerics.lognormal_inversion import Line
 from accountant.numerics.lognormal_rule import LogNormalRule
 from accountant.verifier import contour as proof_contour
@@ -243,6 +245,18 @@ TERMS = {
             MixturePair, "cgf", "rule_error * growth", "rule_error"
         ),
         "rule of a ratio": Dropped(MixturePair, "cf_ratio", " + 2 * count * rule_error"),
+        "turns of P": Dropped(
+            MixturePair, "quadrature_step",
+            "log_growth = log_growth - max(-1 - lowest_order, 0.0) * "
+            "np.log(np.cos(right_spread * d / 2))",
+            "log_growth = log_growth",
+        ),
+        "turns of Q": Dropped(
+            MixturePair, "quadrature_step",
+            "log_growth = log_growth - max(highest_order, 0.0) * "
+            "np.log(np.cos(left_spread * d / 2))",
+            "log_growth = log_growth",
+        ),
         "rule of a decay": Dropped(MixturePair, "log_cf_bound", "5 * math.exp(-DIGITS) + "),
         "ends of a decay": Dropped(
             MixturePair, "log_cf_bound", " + TAIL_ERROR * math.exp(min(log_growth, 600.0))"
@@ -313,6 +327,15 @@ TERMS = {
             "outside += np.exp(min(self._log_cut_off - self._log_power, 700.0))", "pass",
         ),
     },
+    "bounds of a line": {
+        "jumps of every step": Dropped(
+            Line, "_log_decay", "np.log(t * (jump[0] + error[0]))", "np.log(jump[0] + error[0])"
+        ),
+        "the excess of aliases": Dropped(
+            Line, "_wanted_period", "- 1 - np.log(np.abs(self._alias_tilts))", "- 1"
+        ),
+        "its peak": Dropped(Line, "_wanted_period", "- 1 - np.log", "- 2 - np.log"),
+    },
     "sums of a line": {
         "exponent": Dropped(Line, "excess", "np.abs(self._tilt) * self._gap_size(gap) + "),
         "tilt": Dropped(Line, "excess", "np.abs(self._tilt) * self._gap", "self._gap"),
@@ -333,6 +356,35 @@ TERMS = {
         ),
         "jumps": Dropped(Line, "_power", "jump_error * np.exp(-value.real) + "),
         "jumps of all": Dropped(Line, "_power", " + np.abs(base) * grown * (1 + inexact)"),
+    },
+    "cuts of an epoch": {
+        "rule": Dropped(CutTransform, "excess_bounds", "error + missed[block]", "error"),
+        "strips": Dropped(CutTransform, "_missed_at", "float(np.min(of_strips)) + "),
+        "real part": Dropped(CutTransform, "_real_part", "2 * missed + "),
+        "left of the nodes": Dropped(
+            CutTransform, "_missed_at", " + left_tail + float(", " + float("
+        ),
+        "right of the nodes": Dropped(CutTransform, "_missed_at", " + float(right_tail[-1])"),
+    },
+    "epochs of few steps": {
+        "beyond the lattice": Dropped(few_steps, "few_steps_bounds", " + lattice.left_out"),
+        "points of a range": Dropped(
+            few_steps, "lattice_across", " * t * (t - 1) * (n + 1) ** (t - 2)"
+        ),
+        "aliases below": Dropped(few_steps, "few_steps_bounds", "delta_low - alias", "delta_low"),
+        "aliases above": Dropped(few_steps, "few_steps_bounds", "delta_high + alias", "delta_high"),
+        "aliases of all points": Dropped(
+            few_steps, "few_steps_bounds", "1.02 * steps * (steps - 1) * ", "0.25 * "
+        ),
+    },
+    "Renyi curves of an epoch": {
+        "rule": Dropped(allocation_renyi, "renyi_absent", " + log_missed"),
+        "share of the sum": Dropped(
+            allocation_renyi, "_log_transform", "-math.log1p(-missed)", "math.log1p(missed)"
+        ),
+        "two angles": Dropped(
+            allocation_renyi, "_log_transform", "missed = 2 * math.exp", "missed = 0.2 * math.exp"
+        ),
     },
     "rules of an epoch": {
         "panels": Dropped(LogNormalRule, "_panels", "missed * rate", "0.0"),
@@ -596,16 +648,16 @@ TERMS = {
     },
     "clones": {
         "beyond the window": Dropped(
-            shuffling_bounds, "clone_hockey_sticks", "clones, weight) + missed", "clones, weight)"
+            shuffling, "clone_hockey_sticks", "clones, weight) + missed", "clones, weight)"
         ),
         "mass below": Dropped(
-            shuffling_bounds, "binomial_window",
+            shuffling, "binomial_window",
             "missed = bdtr(low - 1, n, chance) if low > 0 else 0.0", "missed = 0.0",
         ),
     },
     "shuffled responses": {
         "round-off": Dropped(
-            shuffling_bounds, "binary_hockey_sticks", "error = 2 * ULP * (8 + users)", "error = 0.0"
+            shuffling, "binary_hockey_sticks", "error = 2 * ULP * (8 + users)", "error = 0.0"
         ),
     },
     "sampled ratios": {
@@ -618,12 +670,17 @@ TERMS = {
         "density of a decay": Dropped(SampledRatioLaw, "log_cf_bound", " + jump / u"),
     },
     "sampled ratios far up": {
-        "polynomial": Dropped(FilonRule, "__init__", "self._interpolation_error() + "),
+        "polynomial": Dropped(FilonRule, "__init__", "interpolation_error + "),
         "the sign of a turn": Dropped(
             SampledRatioLaw, "cf_ratio", "-1.0 if self.record_added else 1.0", "1.0"
         ),
-        "sums": Dropped(FilonRule, "__init__", " + self._sum_error()"),
+        "sums": Dropped(FilonRule, "__init__", " + sum_error"),
         "rule": Dropped(FilonRule, "ratio", " + self.missed"),
-        "turns of a sum": Dropped(FilonRule, "_sum_error", "size = size + turns", "size = size"),
+        "digits of a difference": Dropped(
+            FilonRule, "_log_density",
+            "self._first_sampled[panel] + self._first_r[panel] * from_start",
+            "np.expm1(y) + self._rate",
+        ),
+        "turns of a sum": Dropped(FilonRule, "__init__", "log_sizes + turns", "log_sizes"),
     },
 }  # fmt: skip

@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from accountant.ledger import gate, immutable_arrays, interfaces, ledger, private_copies, totals
+from accountant.ledger import (
+    block_answers,
+    gate,
+    immutable_arrays,
+    interfaces,
+    ledger,
+    private_copies,
+    totals,
+)
 from accountant.ledger import private_data as data
 from accountant.plans import declared_releases
 from audits.algorithm_runs import differences, replaying
@@ -72,6 +80,16 @@ def hands_out_the_recorded_answer(patch):
 def takes_any_output(patch):
     """Stores what workers return, whatever it is."""
     patch.setattr(ledger, "refuse_impossible_outputs", lambda mechanism, outputs, users: None)
+
+
+def asks_the_mechanism_alone(patch):
+    """Takes as many outputs as workers return, where the class says nothing of them."""
+
+    def refuse(mechanism, outputs, users):
+        if getattr(mechanism, "outputs_fault", None) is not None:
+            block_answers.refuse_impossible_outputs(mechanism, outputs, users)
+
+    patch.setattr(ledger, "refuse_impossible_outputs", refuse)
 
 
 def hands_its_copy_to_workers(patch):

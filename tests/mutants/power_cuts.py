@@ -2,8 +2,8 @@
 
 from accountant import Book
 from accountant.book.chain import head_pin
+from accountant.book.chain.head_pin import Pins
 from accountant.book.databases.sqlite import SQLite
-from accountant.book.log import Log
 from tests.mutants.edits import edit
 
 
@@ -68,7 +68,7 @@ def pins_in_memory(patch):
 
 def pins_nothing(patch):
     """Writes no pin after a spend."""
-    patch.setattr(Log, "advance_pins", lambda self: None)
+    patch.setattr(Pins, "advance", lambda self, head: None)
 
 
 def checkpoints_unflushed(patch):

@@ -35,4 +35,14 @@ def below_the_chord(patch):
     )  # fmt: skip
 
 
-MUTANTS = (squares_are_enough, squares_of_a_subset, gentle_curvature, below_the_chord)
+def losses_above_zero(patch):
+    """Leaves out what losses below 0 add to the moment of a subset."""
+    edit(
+        patch, sampled_renyi, "_log_excess_of_subset",
+        "j * log_q + log_curvature, log_curvature[0]", "j * log_q + log_curvature, -np.inf",
+    )  # fmt: skip
+
+
+MUTANTS = (
+    squares_are_enough, squares_of_a_subset, gentle_curvature, below_the_chord, losses_above_zero,
+)  # fmt: skip

@@ -12,7 +12,7 @@ from accountant.accountants import (
     tradeoff_curves,
     tradeoff_ends,
 )
-from accountant.amplification import shuffling_bounds
+from accountant.amplification import shuffling
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
@@ -159,16 +159,16 @@ UNSEEN = {
     Dropped(gaussian_fit, "_corner_mus", "np.log(power) + 8 * ULP", "np.log(power)"): "the same",
     Dropped(gaussian_fit, "_corner_mus", "level - 8 * ULP * size", "level"): "the same",
     Dropped(
-        shuffling_bounds,
+        shuffling,
         "binomial_window",
         "missed += bdtrc(high, n, chance) if high < n else 0.0",
         "pass",
     ): "sticks fall with the number of clones, and the masses of a window are raised to 1",
-    Dropped(shuffling_bounds, "_sticks_of_clones", " + ULP * error + TINY"): (
+    Dropped(shuffling, "_sticks_of_clones", " + ULP * error + TINY"): (
         "the accuracy of a profile is more where sticks are no small differences"
     ),
     Dropped(
-        shuffling_bounds,
+        shuffling,
         "binary_hockey_sticks",
         "above_p[threshold] * (1 + error)",
         "above_p[threshold]",

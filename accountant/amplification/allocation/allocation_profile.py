@@ -46,6 +46,7 @@ from accountant.numerics.lognormal_cut import excess_above
 from accountant.numerics.lognormal_inversion import Law, Line
 from accountant.numerics.lognormal_lattice import excess_bounds
 from accountant.numerics.lognormal_rule import LogNormalRule, TooManyNodes
+from accountant.numerics.logspace import normal_tail
 from accountant.numerics.rounding import ULP
 
 # The cuts M that are tried, given as values of the normal variable x: every cut gives valid bounds,
@@ -444,7 +445,7 @@ def excess_of_jumps(mu: float, steps: int, cut: float, gap: Array) -> tuple[Arra
     t (1 - q)^{t-1} E[V - 1; V > M] - (K - t) (1 - (1 - q)^t).
     """
     t = steps
-    q, mean = (math.erfc(x / math.sqrt(2)) / 2 for x in (cut, cut - mu))
+    q, mean = normal_tail(cut), normal_tail(cut - mu)
     no_other_jump = math.exp((t - 1) * math.log1p(-q))
     jump_part = t * no_other_jump * (mean - q)
     gap_part = -math.expm1(t * math.log1p(-q)) * gap

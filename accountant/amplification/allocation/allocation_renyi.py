@@ -142,7 +142,7 @@ def _product(left: Array, right: Array) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def _log_transform(mu: float, steps: int) -> tuple[Array, Array, float, float]:
-    """Return ``y``, ``t ln E e^{-e^y V}``, the step of y, and ``ln(1 + the rule's error)``.
+    """Return ``y``, ``t ln E e^{-e^y V}``, the step of y, and ``-ln(1 - the rule's error)``.
 
     By |E e^{-re^{id} V}| <= e^{d^2 / 2 mu^2} E e^{-rV} for every angle d below pi / 2, the
     trapezoid rule with step h misses at most 2 e^{t d^2 / 2 mu^2 - 2 pi d / h} of the integral.
@@ -178,4 +178,6 @@ def _log_transform(mu: float, steps: int) -> tuple[Array, Array, float, float]:
     # Beyond e^{-34 t} the tail is bounded by how it falls there.
     significant = log_transform >= -34.0
     power = steps * log_transform * (1 - ulps * ULP)
-    return y[significant], power[significant], h, math.log1p(missed)
+    # The error is a share of the integral: at 1 or more the sum says nothing.
+    log_missed = -math.log1p(-missed) if missed < 1 else math.inf
+    return y[significant], power[significant], h, log_missed

@@ -35,7 +35,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import (
     rule_on,
 )
 from accountant.numerics import Array, Complex
-from accountant.numerics.logspace import log_mixture_at, logsumexp
+from accountant.numerics.logspace import log_mixture_at, logsumexp, normal_tail
 
 # d, half-width in Im t: a little less than pi / 4, up to which Re x <= c (where h = w).
 STRIP = 0.97 * math.pi / 4
@@ -174,8 +174,3 @@ def max_points(cut: float, width: float) -> int:
     """Return how many points the rule on a curve of this width has, at most."""
     step = 2 * math.pi * STRIP / STRIP_NATS
     return math.ceil((LAST_PARAMETER + (cut + TAIL_DEVIATIONS) / width) / step) + 1
-
-
-def normal_tail(x: float) -> float:
-    """Return ``P(N(0, 1) > x)``; scipy's function would take half a second to import."""
-    return math.erfc(x / math.sqrt(2)) / 2

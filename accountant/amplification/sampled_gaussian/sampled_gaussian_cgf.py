@@ -70,15 +70,12 @@ class SampledGaussian:
         """Return ``ln E e^{zL}`` and a bound on its error; infinite where Re z is out of reach."""
         flat = np.ravel(z)
         power = self._power(flat)
-        if not np.iscomplexobj(flat):
-            rule = self._common_rule(power)
-            if rule is not None:
-                moment, error = log_moments(rule, power)
-                return moment.real.reshape(np.shape(z)), error.reshape(np.shape(z))
-        value, error = np.full(flat.shape, np.inf, dtype=complex), np.zeros(flat.shape)
+        dtype = complex if np.iscomplexobj(z) else float
+        value, error = np.full(flat.shape, np.inf, dtype=dtype), np.zeros(flat.shape)
         is_complex = power.imag != 0
         for rule, served in self._real_rules(power.real, ~is_complex):
-            value[served], error[served] = log_moments(rule, power[served] + 0j)
+            log_moment, error[served] = log_moments(rule, power[served])
+            value[served] = log_moment.real
         for real_power in np.unique(power.real[is_complex]).tolist():
             line = raised_line(self.mu, self.rate, real_power)
             served = (power.real == real_power) & is_complex
@@ -88,22 +85,15 @@ class SampledGaussian:
                 mirrored = s.imag * math.copysign(1, real_power) < 0
                 log_moment, error[served] = log_moments(line, np.where(mirrored, np.conj(s), s))
                 value[served] = np.where(mirrored, np.conj(log_moment), log_moment)
-        result = value if np.iscomplexobj(z) else value.real
-        return result.reshape(np.shape(z)), error.reshape(np.shape(z))
-
-    def _common_rule(self, power: Array) -> Line | None:
-        """Return one short rule for real powers of one sign; None where there is none."""
-        if power.size == 1:  # A contour through it needs this line, too.
-            return raised_line(self.mu, self.rate, float(power[0]))
-        smallest, greatest = float(power.min(initial=np.inf)), float(power.max(initial=-np.inf))
-        if not (math.isfinite(greatest - smallest) and smallest * greatest > 0):
-            return None
-        largest_class = float(self._class_of(np.array(greatest if greatest > 0 else smallest)))
-        rule = self._rule_of_class(largest_class)
-        return rule if rule is not None and rule.x.size <= SHORT_RULE else None
+        return value.reshape(np.shape(z)), error.reshape(np.shape(z))
 
     def _real_rules(self, power: Array, is_real: Array) -> Iterator[tuple[Line, Array]]:
         """Yield rules and the real powers they serve: all smaller ones of a sign if short."""
+        if power.size == 1 and is_real[0]:
+            line = raised_line(self.mu, self.rate, float(power[0]))
+            if line is not None:  # A contour through this power needs the line, too.
+                yield line, is_real
+                return
         power_class = self._class_of(power)
         unserved = is_real & np.isfinite(power_class)
         while unserved.any():

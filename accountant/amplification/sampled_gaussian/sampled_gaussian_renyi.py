@@ -85,18 +85,21 @@ class SampledGaussianRenyi:
         if self.record_added:  # The bound -ln(1 - q) of all orders is enough.
             return np.full(z.shape, np.inf)
         half = mu * (mu / 2)
-        # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}, of which 1 - q
-        # is left out where the exponent is above 600.
-        norm_bound = (z + 1) * (log_mixture(np.minimum(z * half, 600.0), q) / z)
+        # Exponents are inexact by ulps of their parts; of what is small this is relative.
+        inexact = 4 * ULP * (16 + np.minimum((z + 1) * half - math.log(q), 1400.0))
+        # With a = z + 1, Minkowski:  (E r^a)^{1/a} <= 1 - q + q e^{(a-1) mu^2 / 2}
         log_far = np.logaddexp(math.log1p(-q), math.log(q) + z * half)  # where e^{z half} overflows
-        norm_bound = np.where(z * half > 600, (z + 1) * (log_far / z), norm_bound)
+        log_norm = np.where(z * half > 600, log_far, log_mixture(np.minimum(z * half, 600.0), q))
+        norm_bound = (z + 1) * ((log_norm + inexact * np.minimum(log_norm, 1.0)) / z)
         # (A + B)^a <= A^a + B^a + a (AB)^{a/2} for a <= 2, since min(A, B) <= sqrt(AB): A = 1 - q,
         # B = q e^w.  E A^a - 1 + E B^a is written by psi, as it may be small.
         log_missed, log_hit = math.log1p(-q), math.log(q) + (z + 1) * half
         linear = (1 - q) * log_missed + q * log_hit
         curved = (1 - q) * np.exp(_log_psi(z * log_missed)) + q * np.exp(_log_psi(z * log_hit))
         log_cross = (z + 1) / 2 * (math.log(q) + log_missed) + (z * z - 1) / 4 * half
-        moment = z * linear + curved + (z + 1) * np.exp(log_cross)
+        cross = (z + 1) * np.exp(log_cross)
+        size = z * q * (2 + np.exp(z * log_hit)) + cross
+        moment = z * linear + curved + cross + 2 * inexact * size
         split_bound = np.where((z <= 1) & (moment > 0), np.log1p(moment) / z, np.inf)
         return np.minimum(norm_bound, split_bound) * (1 + 32 * ULP)
 
@@ -210,7 +213,7 @@ class SampledGaussianRenyi:
 
         Errors are of ln I, that is relative to I.
         """
-        rule = TrapezoidRule(*self._step(edges[0]))
+        rule = self._rule(edges[0])
         first_index = math.floor(edges[0] / rule.step)
         last_index = math.ceil(edges[1] / rule.step)
         if last_index - first_index > MAX_POINTS:
@@ -223,10 +226,10 @@ class SampledGaussianRenyi:
         value, error = (np.concatenate(column) for column in zip(*block_sums, strict=True))
         return value, error
 
-    def _step(self, left: float) -> tuple[float, float, float]:
-        """Return the step of the rule, the half-width d of its strip, and the angle mu d.
+    def _rule(self, left: float) -> TrapezoidRule:
+        """Return the rule of a grid with this left end.
 
-        The rule misses about e^{d^2/2 - 2 pi d / step} of I, where the record is added times
+        It misses about e^{d^2/2 - 2 pi d / step} of I, where the record is added times
         cos(mu d)^{x / mu} at the left end.  Of some d, each of which gives a valid bound, the one
         is taken that allows the longest step.
         """
@@ -237,7 +240,7 @@ class SampledGaussianRenyi:
             nats = nats - np.log(np.cos(self.mu * d)) / self.mu * (abs(left) - self._tail + 3)
         best = int(np.argmax(d / nats))
         width = float(d[best])
-        return float(2 * math.pi * width / nats[best]), width, self.mu * width
+        return TrapezoidRule(float(2 * math.pi * width / nats[best]), width, self.mu * width)
 
     def _sum_block(
         self, z: Array, x: Array, rule: TrapezoidRule, tails: tuple[float, float]

@@ -33,7 +33,6 @@ from accountant.amplification.sampled_gaussian.rules_to_cut import (
     cut_line,
     log_ratio,
     max_points,
-    normal_tail,
     place_on_curve,
     places_to_cut,
     short_rule,
@@ -46,6 +45,8 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
     moment_power,
 )
 from accountant.numerics import Array, Complex
+from accountant.numerics.logspace import normal_tail
+from accountant.numerics.ordered_sums import product_with_errors
 from accountant.numerics.rounding import ULP, UNDERFLOW
 
 # The farthest cut, in deviations times max(mu, 1).  It leaves a tail of e^-80000, which no delta
@@ -54,8 +55,6 @@ MAX_CUT = 400.0
 # Q(the other losses add up to less than -s), at most.  What that adds to delta is a share of it.
 RETURN_CHANCE = 1e-13
 RETURN_NATS = -math.log(RETURN_CHANCE)
-# For equal releases of so small mu and rates closed bounds on s are within a half of the best.
-CLOSED_BOUND_MU, CLOSED_BOUND_RATE = 0.6, 0.05
 # Orders t of Chernoff's bound that are tried, as multiples of the best one of a normal sum: each
 # gives a valid s, and the least is taken.
 CHERNOFF_ORDERS = np.geomspace(0.1, 1e3, 64)
@@ -147,12 +146,7 @@ class TruncatedSampledGaussians:
 
     def cf_ratio(self, z: Complex) -> tuple[Complex, Array]:
         """Return ``e^{K(z) - K(a)}`` of all on equidistant nodes, and a bound on its error."""
-        # No factor is above 1, so that the errors of factors add.
-        product, error = np.ones(z.shape, dtype=complex), np.zeros(z.shape)
-        for member in self.members:
-            ratio, member_error = member.cf_ratio(z)
-            product, error = product * ratio, error + member_error
-        return product, error
+        return product_with_errors((member.cf_ratio(z) for member in self.members), z)
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
@@ -260,9 +254,18 @@ def least_return(members: tuple[tuple[float, float, int], ...]) -> float:
 
         Q(sum L < -s) <= e^{-ts} prod_i (E_Q r_i^-t)^n_i,    r_i = e^{L_i},
 
-    over all releases: no factor is below 1, so that the one left out may stay.  Each factor has
-    three bounds: from L >= -b with b = -ln(1 - rate), from a tangent to L at x = 0, and from the
-    variance of r, see `_return_by_moments`.
+    over all releases: no factor is below 1, so that the one left out may stay.  Equal releases take
+    their cumulant.  Of different ones ln E r^-t has three bounds.  It is at most tb, as
+    L >= -b = ln(1 - rate).  L is convex in the output, L(x) >= L(0) + L'(0) x, so that
+
+        ln E r^-t <= -t L(0) + (t L'(0))^2 / 2.
+
+    And with r = 1 + W and v the variance of W over (1 - rate)^2 (Bernstein),
+
+        ln E r^-t <= v (t / 2 + (e^{tb} - 1 - tb) / b^2),
+
+    as -ln r is at most b and at most -W + (W / (1 - rate))^2 / 2, and (ln r)^2 is at most
+    (W / (1 - rate))^2.
     """
     if len(members) == 1:
         return _return_of_equal(*members[0])
@@ -288,13 +291,11 @@ def least_return(members: tuple[tuple[float, float, int], ...]) -> float:
 
 
 def _return_of_equal(mu: float, rate: float, releases: int) -> float:
-    """Return `least_return` of equal releases, by their cumulant where closed bounds are loose."""
+    """Return `least_return` of equal releases, by their cumulant at one order."""
     count = releases - 1
     largest_return = -count * math.log1p(-rate) if rate < 1 else math.inf
     if count == 0:
         return 0.0
-    if mu <= CLOSED_BOUND_MU and rate < CLOSED_BOUND_RATE:
-        return min(largest_return, _return_by_moments(mu, rate, count))
     t = np.geomspace(1e-2, 1e3, 12) / (rate * min(mu, 1.0) * math.sqrt(releases))
     gaussian = SampledGaussian(mu, rate, True)  # E_Q r^-t is the moment e^{K(t)} of that direction
     with np.errstate(over="ignore", invalid="ignore"):
@@ -305,29 +306,3 @@ def _return_of_equal(mu: float, rate: float, releases: int) -> float:
     value, error = gaussian.cgf(t[[best]])
     bound = float((count * (value + error) + RETURN_NATS)[0]) / float(t[best])
     return min(largest_return, bound) if math.isfinite(bound) else largest_return
-
-
-def _return_by_moments(mu: float, rate: float, n: int) -> float:
-    """Return an ``s`` with ``Q(sum of n losses < -s) <= RETURN_CHANCE``, for small mu and rates.
-
-    It is the lesser of two.  L is convex in the output, L(x) >= L(0) + L'(0) x, so that
-
-        ln E r^-t <= -t L(0) + (t L'(0))^2 / 2.
-
-    And with r = 1 + W, b = -ln(1 - rate) and v the variance of W over (1 - rate)^2 (Bernstein),
-
-        ln E r^-t <= v (t / 2 + (e^{tb} - 1 - tb) / b^2),
-
-    as -ln r is at most b and at most -W + (W / (1 - rate))^2 / 2, and (ln r)^2 is at most
-    (W / (1 - rate))^2.
-    """
-    # L(0) = ln(1 + ratio_excess), and slope is L'(0).
-    ratio_excess = rate * math.expm1(-mu * mu / 2)
-    slope = mu * rate * math.exp(-mu * mu / 2) / (1 + ratio_excess)
-    by_tangent = slope * math.sqrt(2 * RETURN_NATS * n) - n * math.log1p(ratio_excess)
-    b, v = -math.log1p(-rate), (rate / (1 - rate)) ** 2 * math.expm1(mu * mu)
-    if not v > UNDERFLOW:
-        return by_tangent
-    t = min(math.sqrt(2 * RETURN_NATS / (n * v)), 2 / b)
-    by_variance = n * v * (1 / 2 + (math.expm1(t * b) - t * b) / (t * b * b)) + RETURN_NATS / t
-    return min(by_tangent, by_variance)

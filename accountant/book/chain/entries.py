@@ -102,6 +102,9 @@ class ChainHead(NamedTuple):
         return f"{self.seq}:{self.hash}"
 
 
+START = ChainHead(0, FIRST_PREDECESSOR)  # the head of a log without entries
+
+
 class LogEntry(NamedTuple):
     """One entry of a log: its number, its hash and its facts."""
 

@@ -139,6 +139,34 @@ class OwnPin:
         return head if line == written_line else parsed_line(line)
 
 
+class Pins:
+    """The pins of one book: the one that the caller named, and this machine's own.
+
+    The named one is compared always, the own one before a write.
+    """
+
+    def __init__(self, named: HeadPin | None) -> None:
+        self.named = named
+        self.own: OwnPin | None = None
+
+    def heads(self, own_too: bool) -> list[ChainHead]:
+        """Return the pinned heads."""
+        pins = (self.named, self.own if own_too else None)
+        return [head for pin in pins if pin is not None and (head := pin.read()) is not None]
+
+    def advance(self, head: ChainHead) -> None:
+        """Pin the head of the log."""
+        if self.own is not None:
+            self.own.advance(head)
+        if self.named is not None and self.named.read() != head:
+            self.named.advance(head)
+
+    def close(self) -> None:
+        """Close the file that is kept open."""
+        if self.own is not None:
+            self.own.close()
+
+
 def has_file_locks() -> bool:
     """Return whether the system has the locks that files of books and pins need: not Windows."""
     try:

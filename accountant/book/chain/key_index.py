@@ -91,7 +91,11 @@ class KeyTrie:
             self._new_leaf(key, seq)
         while zeros[node] != LEAF or self._keys[ones[node]] != key:
             if zeros[node] == LEAF:
-                self._push_down(node, len(path))
+                # The leaf becomes the child of a new node in its place, whose key has more bits.
+                number = ones[node]
+                pushed = self._new_node(LEAF, number, last_seqs[node])
+                leaf_bit = _bit(_bits(self._keys[number]), len(path))
+                self._children[leaf_bit][node], self._children[1 - leaf_bit][node] = pushed, 0
             child, sibling = zeros[node], ones[node]
             if bit := _bit(wanted, len(path)):
                 child, sibling = sibling, child
@@ -112,13 +116,6 @@ class KeyTrie:
         """Add the leaf of a new key, and return its number."""
         self._keys.append(key)
         return self._new_node(LEAF, len(self._keys) - 1, seq)
-
-    def _push_down(self, leaf: int, depth: int) -> None:
-        """Put a node in the place of a leaf, which becomes its child; its key has more bits."""
-        number = self._children[1][leaf]
-        pushed = self._new_node(LEAF, number, self._last_seqs[leaf])
-        bit = _bit(_bits(self._keys[number]), depth)
-        self._children[bit][leaf], self._children[1 - bit][leaf] = pushed, 0
 
     def _new_node(self, zero: int, one: int, seq: int) -> int:
         for column, number in zip(

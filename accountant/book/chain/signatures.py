@@ -124,8 +124,10 @@ class Signatures:
 
     def author_after(self, head: LogEntry) -> str | None:
         """Return the name that the roles after an entry give the holder of the key, if any."""
+        if not isinstance(self._key, AuthorKey):
+            return None
         roles = self.roles_at(head.roles_after)
-        return roles.name_of(self._key) if roles and isinstance(self._key, AuthorKey) else None
+        return None if roles is None else roles.name_of(self._key)
 
     def forget(self) -> None:
         """Forget what was read in a transaction that failed: perhaps it was never committed."""

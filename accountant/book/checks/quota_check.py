@@ -15,11 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 from accountant.book.account import Account
-from accountant.book.chain.entries import CHARGING_KINDS, LogEntry
+from accountant.book.chain.entries import CHARGING_KINDS, START, LogEntry
 from accountant.book.limits.terms import Terms
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.quotas import is_over
-from accountant.book.running_sums import START
 from accountant.errors import LedgerCorrupt
 from accountant.ledger.totals import CompositionNotion
 
@@ -37,10 +36,15 @@ class QuotaCheck:
         self, entry: LogEntry, notion: CompositionNotion[Any], old_terms: Terms, terms: Terms
     ) -> None:
         """Check an entry that sets, or states anew, the quota of one author."""
-        facts, whose = entry.facts, entry.facts["whose"]
+        facts, whose, account = entry.facts, entry.facts["whose"], self._account
         is_first_quota = not old_terms.has_quotas
-        if is_first_quota and self._account.users is not None:
-            self._charge_earlier(entry)
+        # With users the authors' charges were not added up before the first quota.
+        if is_first_quota and account.users is not None:
+            for earlier in account.log.entries_after(START):
+                if earlier.seq >= entry.seq:
+                    break
+                if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
+                    account.charge_author(self._authors, earlier)
         if "quota" not in facts:
             listed = {**old_terms.listed_quotas, whose: facts["quotas"][whose]}
             if listed != terms.listed_quotas or terms.limited_authors:
@@ -104,15 +108,6 @@ class QuotaCheck:
         """Raise `LedgerCorrupt` where an entry comes before all quotas are found under keys."""
         if self._unstated:
             self._refuse("comes before other quotas have an entry under a key", entry)
-
-    def _charge_earlier(self, entry: LogEntry) -> None:
-        """Add up all that authors charged before the first entry that sets a quota."""
-        account = self._account
-        for earlier in account.log.entries_after(START):
-            if earlier.seq >= entry.seq:
-                return
-            if earlier.kind in CHARGING_KINDS and earlier.facts["dataset"] == account.name:
-                account.charge_author(self._authors, earlier)
 
     def _check_used(
         self, entry: LogEntry, notion: CompositionNotion[Any], charged: dict[str, Any]

@@ -212,7 +212,14 @@ class Postgres:
             if self._db.info.transaction_status == self._psycopg.pq.TransactionStatus.INERROR:
                 problem = f"{self.name}: a statement failed before the end; nothing was answered"
                 raise LedgerUnwritable(errno.EIO, problem)  # the server would roll back in silence
-            self._commit()
+            # The commit releases the lock.  The flush after it is a transaction of its own: it
+            # waits until all that was committed is on disk.
+            try:
+                self._send("COMMIT", FLUSH)
+            except self._psycopg.Error:
+                if self._db.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE:
+                    raise
+                raise self._not_flushed() from None
 
     def _hold(self, ahead: Sequence[Question]) -> None:
         """Wait for the lock of writers, and keep the answers to the questions asked ahead.
@@ -254,15 +261,6 @@ class Postgres:
             if not cursor.nextset():
                 return statement_rows[len(begin_statements) + len(waiting) :]
 
-    def _commit(self) -> None:
-        """Commit, which releases the lock, and wait until all that was committed is on disk."""
-        try:
-            self._send("COMMIT", FLUSH)  # the statement after the commit is its own transaction
-        except self._psycopg.Error:
-            if self._db.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE:
-                raise
-            raise self._not_flushed() from None
-
     def _not_flushed(self) -> LedgerUnwritable:
         # the writes may be stored, so this is no `LedgerBusy`, after which users retry
         problem = f"{self.name}: the server did not flush; nothing was answered"
@@ -285,7 +283,8 @@ class Postgres:
     def _transaction(self, begin: str) -> Iterator[None]:
         """Open a transaction by the statement ``begin``; after an error it is rolled back.
 
-        ``begin`` is sent together with the first statement of the transaction.
+        After an interruption in the middle of a statement the connection is closed.  ``begin`` is
+        sent together with the first statement of the transaction.
         """
         with self._lock, self._translated_errors():
             if self._db is None or self._db.closed:
@@ -294,7 +293,12 @@ class Postgres:
                 self._not_begun = begin
                 yield
             except BaseException:
-                self._abandon()
+                idle = self._psycopg.pq.TransactionStatus.IDLE
+                with suppress(self._psycopg.Error):
+                    if self._db.info.transaction_status != idle:
+                        self._db.execute("ROLLBACK")
+                if self._db.info.transaction_status != idle:
+                    self._db.close()
                 raise
             finally:
                 self._inserts, self._answers, self._not_begun = [], {}, ""
@@ -314,15 +318,6 @@ class Postgres:
             if time.monotonic() > give_up:
                 raise LedgerBusy(self.name, self._wait, f"{sentence} (SQLSTATE {state})")
             time.sleep(random.uniform(0.01, 0.1))  # each attempt costs the server a process
-
-    def _abandon(self) -> None:
-        """Roll back; after an interruption in the middle of a statement, disconnect."""
-        idle = self._psycopg.pq.TransactionStatus.IDLE
-        with suppress(self._psycopg.Error):
-            if self._db.info.transaction_status != idle:
-                self._db.execute("ROLLBACK")
-        if self._db.info.transaction_status != idle:
-            self._db.close()
 
     def now(self) -> datetime:
         """Return the time of the server's clock; in writing transactions, as the lock was taken."""

@@ -21,7 +21,7 @@ from typing import Any
 
 from accountant.book.chain.entries import OLDER_VERSION
 from accountant.book.chain.head_pin import NEEDS_FILE_LOCKS, has_file_locks
-from accountant.book.databases.database_files import NETWORK_FILE_SYSTEMS, checked_path, file_system
+from accountant.book.databases.database_names import NETWORK_FILE_SYSTEMS, checked_path, file_system
 from accountant.book.databases.storage import TABLES, Question
 from accountant.book.databases.write_ahead_log import has_flipped_bit
 from accountant.errors import LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol
@@ -21,6 +21,7 @@ TABLES = (
 
 
 Question = tuple[str, dict[str, Any]]  # a statement, and its values
+ROWS_PER_PAGE = 1000  # rows that are read at a time
 
 
 class Storage(Protocol):
@@ -94,3 +95,18 @@ class Storage(Protocol):
     def close(self) -> None:
         """Close the connection."""
         ...
+
+
+def paged_rows(
+    storage: Storage, query: str, after: Any, **values: Any
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of a query in pages; no cursor stays open between pages.
+
+    The query returns rows above ``:after`` in their first column, in its order.
+    """
+    while True:
+        rows = storage.ask(f"{query} LIMIT {ROWS_PER_PAGE}", after=after, **values)
+        yield rows
+        if len(rows) < ROWS_PER_PAGE:
+            return
+        after = rows[-1][0]

@@ -55,25 +55,37 @@ def _has_flipped_bit(file: BinaryIO) -> bool:
     if len(header) < HEADER:
         return False
     if not _is_header(header):
-        return any(_is_header(_flipped(header, bit)) for bit in range(8 * HEADER))
+        bits = int.from_bytes(header, "big")
+        flipped_headers = ((bits ^ 1 << k).to_bytes(HEADER, "big") for k in range(8 * HEADER))
+        return any(map(_is_header, flipped_headers))
     # The words are: magic number, version, page size, checkpoint number, two of salt, two sums.
     magic, _, page, _, *salt, checksum_1, checksum_2 = struct.unpack(">8I", header)
-    frame_length, sums = FRAME_HEADER + page, (checksum_1, checksum_2)
+    frame_length, (s, t) = FRAME_HEADER + page, (checksum_1, checksum_2)
+    # Summed are two words and the page of a frame, in pairs of 8 bytes.  The checksum (s, t) before
+    # it is that of the one pair (s, t - s), so it counts as one more pair ahead of them.
+    weights_ahead, weights = np.split(_weights(1 + (8 + page) // 8), [2])
+    (s_of_x, t_of_x), (s_of_y, t_of_y) = weights_ahead.tolist()
     while raw := file.read(frame_length * FRAMES_PER_READ):
         raw = raw[: len(raw) // frame_length * frame_length]  # a frame that is cut off is left out
         # Words 2 to 5 of a frame's header are two of salt and the two sums.
         fields = np.frombuffer(raw, ">u4").reshape(-1, frame_length // 4)[:, 2:6].tolist()
-        for (*frame_salt, stored_1, stored_2), frame_sums in zip(
-            fields, _frame_sums(raw, page, magic), strict=True
+        frame_words = np.frombuffer(raw, f"{MAGIC[magic]}u4").reshape(-1, frame_length // 4)
+        summed = np.delete(frame_words, slice(2, FRAME_HEADER // 4), axis=1).astype(np.uint32)
+        frame_sums = (summed @ weights).tolist()
+        for (*frame_salt, stored_1, stored_2), (frame_s, frame_t) in zip(
+            fields, frame_sums, strict=True
         ):
-            computed = _next_sums(sums, frame_sums, page)
+            computed = (
+                (s * s_of_x + (t - s) * s_of_y + frame_s) % WORD,
+                (s * t_of_x + (t - s) * t_of_y + frame_t) % WORD,
+            )
             salt_distance = _distance(frame_salt, salt)
             # The checksum does not cover the salt.  Frames of an older log have another salt.
             if salt_distance:
                 return salt_distance == 1 and (stored_1, stored_2) == computed
             if (stored_1, stored_2) != computed:
-                return _is_one_bit_off((stored_1, stored_2), computed, page)
-            sums = computed
+                return _is_one_bit_off((stored_1, stored_2), computed, weights)
+            s, t = computed
     return False
 
 
@@ -87,20 +99,6 @@ def _is_header(header: bytes) -> bool:
         return False
     header_words = np.frombuffer(header, f"{MAGIC[magic]}u4", 6).astype(np.uint32)
     return bool((header_words @ _weights(3)).tolist() == stored)
-
-
-def _flipped(raw: bytes, bit: int) -> bytes:
-    flipped_bytes = bytearray(raw)
-    flipped_bytes[bit // 8] ^= 1 << bit % 8
-    return bytes(flipped_bytes)
-
-
-def _frame_sums(raw: bytes, page: int, magic: int) -> list[list[int]]:
-    """Return the weighted sums of each frame's first two words and its page, for s and for t."""
-    frame_words = np.frombuffer(raw, f"{MAGIC[magic]}u4").reshape(-1, (FRAME_HEADER + page) // 4)
-    summed = np.delete(frame_words, slice(2, FRAME_HEADER // 4), axis=1).astype(np.uint32)
-    frame_sums: list[list[int]] = (summed @ _weights(summed.shape[1] // 2)).tolist()
-    return frame_sums
 
 
 @cache
@@ -118,23 +116,7 @@ def _weights(pairs: int) -> NDArray[np.uint32]:
     return np.array(rows[::-1], dtype=np.uint32)
 
 
-@cache
-def _carry(pairs: int) -> tuple[int, int, int, int]:
-    """Return (a, b, c, d): that many pairs of zeros take (s, t) to (a s + b t, c s + d t)."""
-    a, b, c, d = 1, 0, 0, 1
-    for _ in range(pairs):
-        a, b, c, d = (a + b) % WORD, (a + 2 * b) % WORD, (c + d) % WORD, (c + 2 * d) % WORD
-    return a, b, c, d
-
-
-def _next_sums(before: Sums, frame_sums: list[int], page: int) -> Sums:
-    """Return the checksum of a frame from the one before it and its own weighted sums."""
-    # two words and the page, which are 8 + page bytes, in pairs of 8 bytes
-    (s, t), (a, b, c, d) = before, _carry((8 + page) // 8)
-    return (a * s + b * t + frame_sums[0]) % WORD, (c * s + d * t + frame_sums[1]) % WORD
-
-
-def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
+def _is_one_bit_off(stored: Sums, computed: Sums, weights: NDArray[np.uint32]) -> bool:
     """Return whether one bit of the stored sums, or of the summed words, explains the difference.
 
     A flipped bit k of a word with the weights (v, w) changes the sums by (v, w) 2^k or by its
@@ -145,7 +127,6 @@ def _is_one_bit_off(stored: Sums, computed: Sums, page: int) -> bool:
     difference = np.array(
         [(s - c) % WORD for s, c in zip(stored, computed, strict=True)], np.uint32
     )
-    weights = _weights((8 + page) // 8)
     powers = np.uint32(1) << np.arange(32, dtype=np.uint32)  # 2^k for each bit k of a word
     word_changes = weights[:, :, None] * powers
     return bool(

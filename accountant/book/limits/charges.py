@@ -4,16 +4,26 @@ A book may limit what one author spends of a data set: by a quota, next to the b
 people and that all authors share.  An author's charges are added up as those of the data set are:
 to a total for each user where users have budgets of their own, else to a total for each part of
 time (`accountant.book.limits.windows`).
+
+Some sums stand in no single entry of the log, such as what each user has spent: `RunningSums` makes
+them from all entries once, and then brings them up to date with the new ones.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from accountant.book.chain.entries import START, TERMS, LogEntry
 from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import WHOLE, Parts, Window, encoded
+from accountant.book.log import Log
 from accountant.ledger.private_data import Users
 from accountant.ledger.totals import CompositionNotion, Total, largest_total
+
+Account = TypeVar("Account")  # what reads the charges: `accountant.book.account.Account`
+Sums = TypeVar("Sums")  # what charges add up to
 
 
 class Charge(NamedTuple):
@@ -109,3 +119,43 @@ class AuthorTotals:
     def encoded(self, notion: CompositionNotion[Any]) -> dict[str, Any]:
         """Return what each author charged, as an entry of terms states it."""
         return {author: encoded(notion, self.parts(author)) for author in self.authors}
+
+
+class RunningSums(Generic[Account, Sums]):
+    """What the charges of one data set add up to, from the first entry of the log on.
+
+    It is brought up to date with the log when it is asked for.  ``unspent`` returns the sums before
+    any charge, and ``add`` adds a charge or a change of the terms to them, as its account reads it.
+    The account comes with each question: sums that kept it would keep each other alive, and an open
+    file.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        dataset: str,
+        unspent: Callable[[], Sums],
+        add: Callable[[Account, Sums, LogEntry], None],
+    ) -> None:
+        self._log, self._dataset = log, dataset
+        self._unspent, self._add = unspent, add
+        self._sums, self._head = unspent(), START
+
+    def up_to_date(self, account: Account, max_entries: int | None = None) -> Sums:
+        """Add the next entries, all of them for None, and return the sums; inside a transaction."""
+        try:
+            for entry in islice(self._log.entries_after(self._head), max_entries):
+                is_counted = entry.states_charges or entry.kind == TERMS
+                if is_counted and entry.facts["dataset"] == self._dataset:
+                    self._add(account, self._sums, entry)
+                self._head = entry.chain_head
+        except BaseException:
+            # The last entry may be added without being noted, so the sums begin anew.
+            self._sums, self._head = self._unspent(), START
+            raise
+        return self._sums
+
+    @property
+    def entries_behind(self) -> int:
+        """Return how many entries the sums are behind the log; inside a transaction."""
+        return self._log.head.seq - self._head.seq

@@ -167,9 +167,14 @@ class Window(NamedTuple):
         self, notion: CompositionNotion[Any], parts: Parts, now: str
     ) -> CompositionNotion[Any]:
         """Return the notion whose limit includes what earlier windows did not spend."""
+        # Windows before the opening carry nothing.  The calendar's part of the opening counts as a
+        # whole one; a rolling window counts if none of its days is before that of the opening.
+        number, length = self.kind.number, self.kind.length
+        parts_since_opening = number(_day(now)) - number(_day(self.opened)) + 1
+        carrying_windows = min(self.carry, parts_since_opening // length - 1)
         carried = notion
         # The oldest window comes first: what it left, the next one may have spent.
-        for age in range(self._before(now), 0, -1):
+        for age in range(carrying_windows, 0, -1):
             carried = notion.with_more(carried.left(self.spent(notion, parts, now, age)))
         return carried
 
@@ -179,16 +184,6 @@ class Window(NamedTuple):
         for _ in range(self.carry):
             carried = notion.with_more(carried.left(notion.zero))
         return carried
-
-    def _before(self, now: str) -> int:
-        """Return how many windows before this one carry over.
-
-        The calendar's part of the opening counts as a whole one; a rolling window counts if none of
-        its days is before that of the opening.
-        """
-        number, length = self.kind.number, self.kind.length
-        parts_since_opening = number(_day(now)) - number(_day(self.opened)) + 1
-        return max(min(self.carry, parts_since_opening // length - 1), 0)
 
 
 def checked_window(window: object, carry: object) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def histogram(
     --------
     >>> from algorithms.frames import histogram
     >>> print(histogram("age", bins=[0, 18, 65, 120], epsilon=1.0))
-    count by age
+    count by age (bins 0.0, 18.0, 65.0, 120.0)
     """
     guarantee = Guarantee(epsilon, delta, rho, scale, noise)
     key = Axis(column, checked_bins(bins))

@@ -16,7 +16,10 @@ from accountant import (
     BoundedRangeLoss,
     Budget,
     BudgetExceeded,
+    DiscreteGaussianLoss,
+    DiscreteLaplaceLoss,
     GaussianLoss,
+    Grouped,
     LaplaceLoss,
     PairLoss,
     Parallel,
@@ -30,6 +33,7 @@ from accountant import (
     ZCDPLoss,
     compare,
 )
+from accountant.accountants.base import LEAST_LOG_DELTA, NEAR, least_delta
 from accountant.ledger.composition_notions import notion_of
 from mechanisms import Gaussian, Laplace
 from tests.accountant.enumeration import atoms_of, delta_by_enumeration
@@ -213,6 +217,37 @@ def test_what_is_no_plan_is_refused(accountant, bad):
 def test_tiny_deltas_are_never_optimistic(accountant, delta):
     truth = GaussianLoss(0.01 * math.sqrt(1000)).epsilon_at(delta)
     assert accountant.epsilon(1000 * GaussianLoss(0.01), delta) >= truth
+
+
+@pytest.mark.parametrize("log_delta", [-650.0, -695.0, -699.0, -700.0])
+def test_the_least_deltas_are_found_as_closely_as_others(log_delta):
+    delta = least_delta(lambda delta: -math.log(delta), -log_delta)
+    assert log_delta - 1e-12 <= math.log(delta) <= log_delta + NEAR
+    assert least_delta(lambda delta: -math.log(delta), 710.0) == math.exp(LEAST_LOG_DELTA)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        LaplaceLoss(1400.0), BoundedRangeLoss(1400.0), PureLoss(1400.0),
+        DiscreteLaplaceLoss(1e-3, 1), DiscreteGaussianLoss(1e-2, 1),
+        PairLoss((1 - 1e-320, 1e-320), (1e-320, 1 - 1e-320)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_samples_of_nearly_no_noise_have_nearly_no_privacy(loss):
+    # with probability 0.1 the record is seen, and the loss is above 700 then
+    for count in (1, 3):
+        assert RDP().epsilon(count * PoissonSampled(loss, 0.1), 1e-3) > 690
+    assert Tight().epsilon(PoissonSampled(loss, 0.1), 1e-3) > 690
+    assert Tight().epsilon(loss, 1e-3) > 690
+
+
+def test_groups_and_exchanges_of_nearly_no_noise_have_nearly_no_privacy():
+    assert Tight().epsilon(Grouped(DiscreteLaplaceLoss(1 / 500, 1), 2), 1e-3) > 990
+    assert Tight().epsilon(Grouped(DiscreteLaplaceLoss(1 / 300, 1), 2), 1e-3) < 601
+    sampled = PoissonSampled(DiscreteLaplaceLoss(1 / 1400, 1), 0.1, "replace-one")
+    assert Tight().epsilon(sampled, 1e-3) > 690
 
 
 def test_extreme_noise_is_reported_as_no_privacy():

@@ -23,7 +23,7 @@ from accountant import (
     to_dp_event,
     to_json,
 )
-from accountant.formats.plan_toml import from_toml
+from accountant.formats.plan_toml import file_from_toml
 from mechanisms import Gaussian
 
 
@@ -158,7 +158,7 @@ def test_files_events_and_other_accountants():
         '[[release]]\nkind = "PoissonSampled"\nrate = 0.05\ncount = 50\n'
         'relation = "replace-one"\npart = { kind = "GaussianLoss", mu = 0.5 }\n'
     )
-    assert dict(from_toml(text).losses()) == dict(plan.losses())
+    assert dict(file_from_toml(text).plan.losses()) == dict(plan.losses())
     sampled = 50 * PoissonSampled(Gaussian(1.0), 0.05, "replace-one")
     scaled = calibrate(sampled, epsilon=1.0, delta=1e-5)
     assert 0.99 <= Tight().epsilon(scaled, 1e-5) <= 1.0

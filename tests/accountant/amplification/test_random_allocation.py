@@ -41,7 +41,7 @@ from accountant.amplification.allocation.allocation_renyi import (
     renyi_absent,
 )
 from accountant.amplification.allocation.few_steps import few_steps_bounds, lattice_across
-from accountant.formats.plan_toml import from_toml
+from accountant.formats.plan_toml import file_from_toml
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import lognormal_lattice
 from accountant.numerics.lognormal_cut import (
@@ -332,7 +332,7 @@ def test_files_and_copies_give_an_equal_plan_back():
     count = 2
     part = { kind = "PureLoss", epsilon = 0.5 }
     """
-    assert dict(from_toml(text).losses()) == dict(
+    assert dict(file_from_toml(text).plan.losses()) == dict(
         (2 * RandomAllocation(PureLoss(0.5), 100)).losses()
     )
 
@@ -454,6 +454,15 @@ def test_chernoff_bounds_of_the_other_direction_are_above_it(mu, steps):
         assert shares
         assert min(shares) > 1
     assert not loss.reversed.is_surely_within(1e3, 0.5)
+
+
+@pytest.mark.parametrize(("mu", "steps"), [(0.4, 6), (1.0, 30), (2.5, 200)])
+def test_what_is_surely_within_is_below_chernoffs_bound(mu, steps):
+    loss = AllocatedGaussian(mu, steps, added=True)
+    for epsilon in (0.01, 0.2, 1.0):
+        most = float(np.exp(chernoff_absent(mu, steps, np.array([epsilon]))[0]))
+        found = [loss.is_surely_within(epsilon, share * most) for share in (0.5, 0.999, 1.001)]
+        assert found == [False, False, True]
 
 
 def test_the_cheaper_direction_needs_no_lines(monkeypatch):

@@ -114,6 +114,15 @@ def test_a_large_shift_that_hardly_any_sample_has_still_costs():
     assert float(SampledGaussianRenyi(26.0, 1e-290, False).divergence(np.array(2.953))) > 8.25e-11
 
 
+@pytest.mark.parametrize("share", [0.1, 1.0, 3.0, 30.0, 1e3])
+def test_of_order_two_it_is_a_square_at_any_rate(share):
+    mu, rate = 25.5, share * math.exp(-(25.5**2))
+    found = float(SampledGaussianRenyi(mu, rate, False).divergence(np.array(2.0)))
+    with mpmath.workdps(40):
+        truth = mpmath.log1p(mpmath.mpf(rate) ** 2 * mpmath.expm1(mpmath.mpf(mu) ** 2))
+    assert truth <= found <= 3 * truth + 9 * rate
+
+
 def test_near_order_one_it_is_the_relative_entropy_on_both_sides_of_the_limit():
     # beyond mu = 25 the curve is a bound of its own: both must agree where they meet
     below, above = (

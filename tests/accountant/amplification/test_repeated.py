@@ -42,7 +42,7 @@ from accountant import (
 from accountant.amplification.repeated import _bound_at, _log_delta
 from accountant.amplification.tries import tries_of_mean
 from accountant.formats.plan_file import PlanFile
-from accountant.formats.plan_toml import file_from_toml, from_toml
+from accountant.formats.plan_toml import file_from_toml
 from accountant.formats.toml_writer import file_to_toml
 from mechanisms import Gaussian, Laplace
 from tests.laws.test_repeated import best_or_none
@@ -290,8 +290,8 @@ def test_wrong_arguments_are_refused():
 def test_wrong_files_are_refused_with_the_place(text, words):
     head = '[[release]]\nkind = "Repeated"\npart = { kind = "Laplace", scale = 3.0 }\n'
     with pytest.raises(ParameterError, match=words):
-        from_toml(head + text + "\n")
-    right = from_toml(head + 'tries = { kind = "GeometricTries", stop = 0.5 }\n')
+        file_from_toml(head + text + "\n")
+    right = file_from_toml(head + 'tries = { kind = "GeometricTries", stop = 0.5 }\n').plan
     assert right == Repeated(Laplace(3.0), GeometricTries(0.5))
     with pytest.raises(ParameterError, match="kind must be one of"):
         from_json('{"schema": 1, "plan": {"kind": "GeometricTries", "stop": 0.5}}')

@@ -95,6 +95,25 @@ def test_filons_rule_has_every_atom_and_the_density_between(reach, added):
 
 
 @both_ways
+@pytest.mark.parametrize("shift", [12.0, 20.0, 30.0])
+@pytest.mark.parametrize("rate", [0.3, 1e-4])
+def test_filons_rule_errs_by_less_than_it_says_where_log_ratios_are_large(shift, rate, added):
+    # y hardly differs from ln(1 - q) at the least of them
+    law, a = laplace_ratio_law(shift), 1.0
+    power = -a if added else a + 1
+    x, w, _ = gauss_legendre_panels(np.linspace(law.low, law.high, 4001), 8)
+    log_r = np.log1p(rate * np.expm1(np.append(x, [ratio for ratio, _ in law.atoms])))
+    masses = np.append(w * law.scale * np.exp(-x / 2), [mass for _, mass in law.atoms])
+    masses = masses * np.exp(power * log_r)
+    rule = FilonRule(law, rate, power, math.log(masses.sum()))
+    z = a + 1j * np.linspace(0, 600 / np.ptp(log_r), 9).reshape(3, 3)
+    value, error = rule.ratio(z, -1.0 if added else 1.0)
+    truth = np.exp(1j * np.multiply.outer(z.imag, -log_r if added else log_r)) @ masses
+    assert np.all(abs(value - truth / masses.sum()) <= error)
+    assert np.max(error) < 3e-12
+
+
+@both_ways
 @pytest.mark.parametrize("reach", [math.inf, 3.0])
 @pytest.mark.parametrize(("shift", "rate"), [(1.1e-3, 0.3), (2.3e-4, 0.7), (1.7e-3, 1e-3)])
 def test_phases_of_heavy_atoms_err_by_less_than_they_say(shift, rate, reach, added):

@@ -15,6 +15,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import Sampl
 from accountant.amplification.sampled_gaussian.sampled_schedule import (
     ContourValues,
     SimilarSampledGaussians,
+    right_end,
 )
 from accountant.amplification.sampled_gaussian.schedule_decay import (
     CELL_ENDS,
@@ -299,3 +300,22 @@ def test_a_contour_of_many_small_rates_is_affordable():
     # the quickest contour, and the one through the saddle point, which has less round-off
     quickest, exact = (attempt.cost for attempt in ContourEngine().near(neighbourhood))
     assert quickest < exact
+
+
+@pytest.mark.parametrize("power", [1.01, 3.0, 20.0, 150.0])
+@pytest.mark.parametrize("mu", [0.05, 0.7, 3.0])
+@pytest.mark.parametrize("rate", [1e-4, 0.02, 0.6])
+def test_next_to_nothing_of_a_power_lies_beyond_its_right_end(mu, rate, power):
+    log_odds = math.log(rate) - math.log1p(-rate)
+    mean = log_odds - mu * mu / 2
+    end = right_end(mean, mu, power, log_odds)
+    y, step = np.linspace(mean - 10 * mu, mean + power * mu**2 + 20 * mu, 40_001, retstep=True)
+    log_values = power * np.logaddexp(0.0, y) - ((y - mean) / mu) ** 2 / 2
+    share = np.exp(log_values - np.max(log_values))
+    share /= share.sum()
+    assert share[y >= end + step].sum() <= math.exp(sampled_schedule.LOG_LEFT_OUT)
+    assert share[y >= end - 8 * mu].sum() >= math.exp(sampled_schedule.LOG_LEFT_OUT)
+
+
+def test_a_power_that_takes_too_many_points_has_no_end():
+    assert right_end(-1.0, 2.0, 1e12, 0.0) == math.inf

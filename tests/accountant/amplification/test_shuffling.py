@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from accountant import GaussianLoss, PairLoss, ParameterError, PureLoss, Shuffled, Stated, Tight
-from accountant.amplification import shuffling_bounds
+from accountant.amplification import shuffling
 from mechanisms import CubeLinf, HemisphereL2, RandomizedResponse
 from tests.accountant.enumeration import stick
 
 
 def test_many_users_weigh_no_less_than_one():
     for users in (10**5, 10**7, 10**9):
-        assert shuffling_bounds.binomial_window(users, 0.3, 9.5)[1].sum() >= 1.0
+        assert shuffling.binomial_window(users, 0.3, 9.5)[1].sum() >= 1.0
 
 
 def test_shuffling_composes_in_seconds():
@@ -88,11 +88,9 @@ def test_sticks_are_just_above_the_truth(e0, users, epsilon):
 @pytest.mark.parametrize("users", [2000, 10**5])
 def test_what_a_window_of_clones_leaves_out_is_next_to_nothing(users, monkeypatch):
     epsilons = np.linspace(0.0, 60.0, 60) / math.sqrt(users)
-    sticks = shuffling_bounds.clone_hockey_sticks(1.0, users, epsilons)
-    monkeypatch.setattr(shuffling_bounds, "DEVIATIONS", (45.0,))
-    assert sticks == pytest.approx(
-        shuffling_bounds.clone_hockey_sticks(1.0, users, epsilons), rel=1e-10
-    )
+    sticks = shuffling.clone_hockey_sticks(1.0, users, epsilons)
+    monkeypatch.setattr(shuffling, "DEVIATIONS", (45.0,))
+    assert sticks == pytest.approx(shuffling.clone_hockey_sticks(1.0, users, epsilons), rel=1e-10)
     assert sticks.min() < 1e-100
 
 
@@ -107,7 +105,7 @@ def test_fair_coins_are_as_exact_as_the_proof_says(coins, heads):
     # 979 coins with one head were wrong by 23,668 ulps, where 8,269 are allowed
     import mpmath as mp
 
-    found = shuffling_bounds._log_fair_mass(np.array([coins * 1.0]), np.array([[heads * 1.0]]))
+    found = shuffling._log_fair_mass(np.array([coins * 1.0]), np.array([[heads * 1.0]]))
     with mp.workdps(40):
         truth = mp.log(mp.binomial(coins, heads)) - coins * mp.log(2)
         ulps = abs(found.item() - truth) / 2.0**-52
@@ -118,7 +116,7 @@ def test_fair_coins_are_as_exact_as_the_proof_says(coins, heads):
 @pytest.mark.parametrize("e0", [0.01, 1.0, 5.0, 800.0])
 def test_sticks_are_0_from_the_largest_loss_on(e0):
     epsilon = np.array([0.5 * e0, e0, 1.1 * e0, 900.0])
-    sticks = shuffling_bounds.clone_hockey_sticks(e0, 20, epsilon)
+    sticks = shuffling.clone_hockey_sticks(e0, 20, epsilon)
     assert 0 < sticks[0] < 1 + 1e-9
     assert np.array_equal(sticks[1:], np.zeros(3))
 
@@ -128,7 +126,7 @@ def test_sticks_are_0_from_the_largest_loss_on(e0):
     [(200, 0.5, 1.0), (200, 0.5, 3.0), (50, 0.02, 1.0), (100, 0.97, 0.5), (40, 0.3, 45.0)],
 )
 def test_a_window_and_what_it_misses_are_a_binomial_law(n, chance, deviations):
-    k, mass, missed = shuffling_bounds.binomial_window(n, chance, deviations)
+    k, mass, missed = shuffling.binomial_window(n, chance, deviations)
     share = Fraction(str(chance))
     exact = [math.comb(n, i) * share**i * (1 - share) ** (n - i) for i in range(n + 1)]
     inside = [exact[int(i)] for i in k]
@@ -145,7 +143,7 @@ def test_a_window_and_what_it_misses_are_a_binomial_law(n, chance, deviations):
 
 @pytest.mark.parametrize("chance", [0.0, 1.0])
 def test_a_sure_number_is_a_window_of_its_own(chance):
-    k, mass, missed = shuffling_bounds.binomial_window(7, chance, 9.5)
+    k, mass, missed = shuffling.binomial_window(7, chance, 9.5)
     assert (k.tolist(), mass.tolist(), missed) == ([7 * chance], [1.0], 0.0)
 
 
@@ -179,7 +177,7 @@ def test_sticks_of_binary_responses_are_just_above_the_truth(e0, users):
                     for same, fewer in zip([*law, 0], [0, *law], strict=True)
                 )  # fmt: skip
                 worst = max(worst, stick)
-            found = shuffling_bounds.binary_hockey_sticks(e0, users, np.array([epsilon])).item()
+            found = shuffling.binary_hockey_sticks(e0, users, np.array([epsilon])).item()
             assert 0 <= found / worst - 1 < 1e-10
 
 

@@ -172,6 +172,18 @@ def test_certain_violations_add_up():
     assert high - low < 1e-10 * high
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_others_may_take_back_what_one_violates(monkeypatch, count):
+    """The chance that they do is a doubt in the upper end, once for each release."""
+    members = [TruncatedSampledGaussian(1.0, 0.01, 4.0, count)]
+    known = TruncatedSampledGaussians(members).sure_delta(0.5)
+    monkeypatch.setattr(sampled_gaussian_tail, "RETURN_CHANCE", 0.25)
+    low, high = TruncatedSampledGaussians(members).sure_delta(0.5)
+    assert low == known[0]
+    doubt = math.exp(0.5) * count * tail(-4.0) * 0.25
+    assert high - known[1] == pytest.approx(doubt, rel=1e-6)
+
+
 @pytest.mark.parametrize("tilt", [12.0, 200.0])
 def test_the_decay_is_a_bound_at_every_higher_frequency(tilt):
     rng = np.random.default_rng(4)

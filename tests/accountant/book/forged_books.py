@@ -14,8 +14,8 @@ from accountant import Book, Budget, LedgerCorrupt, LedgerNewer, ParameterError,
 from accountant.book import log, verification
 from accountant.book.chain.entries import FIRST_PREDECESSOR, canonical_json, next_hash
 from accountant.book.chain.signing_key import SigningKey
-from accountant.book.databases.connection import connect
 from accountant.book.log import Log
+from accountant.book.opening import connect
 from mechanisms import Laplace
 from tests.test_public_names import SNAPSHOTS
 

@@ -9,7 +9,7 @@ from accountant import Book, Budget, Roles
 from accountant.book.chain.author_keys import AuthorKey, PublicKey
 from accountant.book.chain.entries import FORMAT
 from accountant.book.chain.signatures import Signatures, key_of
-from accountant.book.log import Log, Make
+from accountant.book.opening import Make, open_log
 from mechanisms import Laplace
 
 DATA = np.arange(20.0)
@@ -64,10 +64,9 @@ class People:
 
         ``roles`` are the entries of roles that the entries name, one after another.
         """
-        key = key_of(self.keys[holder or author])
-        log = Log.open(place.url, None, None, 5.0, Make.NEVER, key)
+        log = open_log(place.url, Make.NEVER, wait=5.0, key=self.keys[holder or author])
         with pytest.MonkeyPatch.context() as patch, contextlib.closing(log):
-            patch.setattr(Signatures, "_refuse_to_write", lambda *_: key)
+            patch.setattr(Signatures, "_refuse_to_write", lambda *_: log.signing_key)
             if roles is not None:
                 stated = iter(roles)
                 patch.setattr(Signatures, "facts_of_next",

@@ -19,6 +19,7 @@ from accountant import (
     UnsupportedPlan,
     calibrate,
 )
+from accountant.book import reservations
 from accountant.book.export import registry_rows
 from accountant.book.log import Log
 from accountant.book.reservations import Reservations
@@ -53,6 +54,24 @@ def test_a_plan_fits_a_budget_of_its_own_cost(book, notion):
     with book.ledger("d", DATA) as ledger, pytest.raises(BudgetExceeded, match="0 is left"):
         ledger.release(Laplace(1e6), np.sum)
     assert book.verify().entries > 40
+
+
+def test_what_was_spent_while_a_plan_was_certified_is_not_forgotten(book, monkeypatch):
+    """The certified epsilon is computed before the lock, and is that of a first spend alone."""
+    plan = 40 * Laplace(25.0)
+    book.dataset("d", Budget(Tight().epsilon(plan, 1e-6), 1e-6))
+    certify = reservations.exact_where_sums_exceed
+
+    def overtaken(*given):
+        with book.ledger("d", DATA) as ledger:
+            ledger.release(Laplace(10.0), np.sum)
+        return certify(*given)
+
+    monkeypatch.setattr(reservations, "exact_where_sums_exceed", overtaken)
+    with pytest.raises(BudgetExceeded):
+        book.ledger("d", DATA, plan=plan)
+    assert book.spent("d") == pytest.approx(0.1)
+    book.verify()
 
 
 def test_three_point_nought_nought_fits_three_point_nought_nought(book):

@@ -1,6 +1,7 @@
 """One flipped bit in a book's file, or in its log ahead, gives no budget back and hides nowhere."""
 
 import random
+import sqlite3
 from collections import Counter
 from contextlib import suppress
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, BudgetExceeded, LedgerCorrupt, OffPlan, ParameterError, Repeat
+from accountant.book.databases.write_ahead_log import has_flipped_bit
 from accountant.errors import LedgerUnwritable
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import SQLiteBookFile, unlooked
@@ -193,3 +195,27 @@ def test_no_flipped_bit_in_the_log_ahead_gives_budget_back_or_hides(whole, flips
     found = outcomes(place, files, log, said, flips, seed)
     assert found["noticed", "refused"] > flips / 10  # the others lie in frames of an older log
     assert found.total() == flips
+
+
+def test_any_bit_of_a_log_ahead_is_noticed_by_itself(tmp_path):
+    """Its header, and of a frame the salt, the sums and the page; a whole log has none."""
+    place = tmp_path / "small.db"
+    database = sqlite3.connect(place, isolation_level=None)
+    database.execute("PRAGMA page_size = 512")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("CREATE TABLE t (x)")
+    log = place.with_name("small.db-wal")
+    whole = log.read_bytes()
+    assert not has_flipped_bit(log)
+    # one of each word of the header of the log, and of that of its first frame
+    bits = [32 * word + 5 * word % 32 for word in range(8 + 6)]
+    unnoticed = []
+    for bit in (*bits, 8 * 60, 8 * 300 + 5):
+        turned = bytearray(whole)
+        turned[bit // 8] ^= 1 << bit % 8
+        log.write_bytes(turned)
+        if not has_flipped_bit(log):
+            unnoticed.append(bit // 8)
+    log.write_bytes(whole)
+    database.close()
+    assert unnoticed == []

@@ -24,7 +24,7 @@ TENTH = Laplace(10.0)
 @pytest.fixture
 def small_pages(monkeypatch):
     """Pages of seven rows: a short history has many."""
-    for module in ("log", "history", "entry_pages"):
+    for module in ("databases.storage", "history", "entry_pages"):
         monkeypatch.setattr(f"accountant.book.{module}.ROWS_PER_PAGE", 7)
 
 

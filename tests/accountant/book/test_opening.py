@@ -10,7 +10,7 @@ import pytest
 
 from accountant import Book, Budget, LedgerBusy, LedgerCorrupt, LedgerUnwritable, ParameterError
 from accountant.book.databases import postgres, sqlite
-from accountant.book.databases.connection import scheme_of
+from accountant.book.databases.database_names import scheme_of
 from accountant.cli.exit_status import run_app
 from accountant.cli.ledger import app
 from mechanisms import Laplace

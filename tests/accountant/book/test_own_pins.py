@@ -1,5 +1,6 @@
 """A book that is not there, or was put back from a backup, gives no budget again."""
 
+import errno
 import fcntl
 import os
 import re
@@ -218,6 +219,21 @@ def test_a_pin_is_read_anew_after_another_process_wrote_it(tmp_path):
     assert first.read() is None
     for pin in (first, second):
         pin.close()
+
+
+@pytest.mark.parametrize("name", ["pread", "pwrite"])
+def test_a_disk_that_fails_keeps_no_one_from_spending(name, tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.EIO, "the disk failed")
+
+    pin, heads = OwnPin(tmp_path / "pin"), [ChainHead(seq, f"{seq:064x}") for seq in range(4)]
+    pin.advance(heads[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, name, fails)
+        pin.advance(heads[2])
+        assert pin.read() == (None if name == "pread" else heads[1])
+    pin.advance(heads[3])
+    assert pin.read() == OwnPin(tmp_path / "pin").read() == heads[3]
 
 
 @pytest.mark.parametrize("kind", [HeadPin, OwnPin])

@@ -17,7 +17,7 @@ from accountant import (
     ParameterError,
     Tight,
 )
-from accountant.book import log
+from accountant.book import log, opening
 from accountant.book.chain.entries import author_key
 from accountant.book.chain.key_index import descend
 from accountant.book.databases.sqlite import SQLite
@@ -210,7 +210,7 @@ def rows_of_a_first_spend(place, patch, authors):
         return rows
 
     with patch.context() as counting:
-        counting.setattr(log, "ENTRIES_CHECKED_ON_OPEN", 10)  # of any longer log it is 1,000
+        counting.setattr(opening, "ENTRIES_CHECKED_ON_OPEN", 10)  # of any longer log it is 1,000
         counting.setattr(SQLite, "ask", counted)
         with Book.open(place.url, author="author 7") as book, book.ledger(name, DATA) as ledger:
             ledger.spend(TENTH)

@@ -237,3 +237,17 @@ def test_blocks_of_another_process_are_not_drawn_twice(any_book):
         assert np.array_equal(stored, given)
         assert book.spent("d") == 0.1
         book.verify()
+
+
+def test_a_step_after_blocks_is_shared_with_another_process(any_book):
+    plan, blocks = Parallel([TENTH] * 2) + TENTH, [slice(0, 10), slice(10, 20)]
+    with Book.create(any_book.url) as book, Book.open(any_book.url) as other:
+        book.dataset("d", Budget(1.0))
+        with run_of(book, plan) as one:
+            given = list(one.release_blocks(TENTH, lambda rows: rows, blocks))
+            with run_of(other, plan) as two:
+                assert np.array_equal(list(two.release_blocks(TENTH, unlooked, blocks)), given)
+                last_answer = two.release(TENTH, np.sum)
+            assert one.release(TENTH, unlooked) == last_answer
+        assert book.spent("d") == 0.2
+        book.verify()

@@ -69,6 +69,16 @@ def test_the_history_names_what_was_trusted(path):
     assert "workers that the ledger did not start" not in page
 
 
+@pytest.mark.parametrize("plan", [None, Parallel([COIN]) + Laplace(100.0)], ids=["none", "two"])
+def test_a_release_after_the_blocks_of_an_executor_names_none(tmp_path, plan):
+    with Book.create(f"sqlite:///{tmp_path}/book.db") as book:
+        book.dataset("d", Budget(10.0))
+        with book.ledger("d", DATA, plan) as ledger, ThreadPoolExecutor(1) as pool:
+            list(ledger.release_blocks(COIN, labels, [slice(None)], pool))
+            ledger.release(Laplace(100.0), np.sum)
+        assert [line.executor for line in book.history("d")][-2:] == [EXECUTOR, ""]
+
+
 def test_spends_of_releases_made_elsewhere_are_held_to_the_same(path):
     plan = GaussianLoss(0.01) + 2 * Clamped(Lookalike(100.0), 0.0, 1.0)
     with Book.open(f"sqlite:///{path}") as book:

@@ -143,6 +143,25 @@ def test_users_of_equal_totals_are_added_up_as_each_of_them(spends):
         assert several.worst_total() == max(each.of)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_users_whose_totals_become_equal_are_one_class(seed):
+    """Where a spend rounds up, all users may reach one total from several."""
+    rng = np.random.default_rng(seed)
+    totals, each = UserTotals(8, Total(0.0, 0.0)), np.zeros(8)
+    for _ in range(60):
+        step, size = float(rng.integers(1, 4)), rng.integers(1, 9)
+        who = None if rng.random() < 0.4 else rng.choice(8, size, replace=False)
+
+        def rounded_up(spent, step=step):
+            return step * np.ceil((spent + 1) / step)
+
+        totals.add(who, lambda total, after=rounded_up: Total(float(after(total.spent)), 0.0))
+        paying = slice(None) if who is None else who
+        each[paying] = rounded_up(each[paying])
+        assert totals.per_user(lambda total: total.spent).tolist() == each.tolist()
+        assert sorted(total.spent for total in totals.totals) == sorted(set(each.tolist()))
+
+
 def test_totals_that_no_user_has_any_more_take_no_room():
     totals = UserTotals(10, Total(0.0, 0.0))
     for _ in range(500):

@@ -18,6 +18,7 @@ from accountant import (
     UnsupportedPlan,
 )
 from accountant.__main__ import main
+from accountant.book import reservations
 from accountant.book.export import history_json
 from accountant.proofs.checked_proof import checked_proof
 from mechanisms import DiscreteLaplace, SparseVector
@@ -124,6 +125,19 @@ def test_a_proof_of_more_than_the_budget_is_refused(sqlite_book, proofs):
         with pytest.raises(ParameterError, match=r"of at most epsilon 0\.11 at delta 1e-6"):
             released(book, "d", plan=PLAN, proof=proofs / "one")
         assert sqlite_book.hash_rows() == before
+
+
+def test_a_plan_costs_at_least_what_its_proof_shows(sqlite_book, proofs, monkeypatch):
+    """Where its sum does not fit: whatever is computed in place of the proof."""
+    proved = checked_proof(PLAN, DELTA, proofs / "one").epsilon
+    limit = 0.5 * (proved + 0.12)
+    assert proved < limit < 0.12
+    for name, computed in (("less", 0.9 * proved), ("more", 0.5 * (proved + limit))):
+        monkeypatch.setattr(reservations, "exact_where_sums_exceed", lambda *_, e=computed: e)
+        with (Book.open if sqlite_book.path.exists() else Book.create)(sqlite_book.url) as book:
+            book.dataset(name, Budget(limit, DELTA))
+            released(book, name, plan=PLAN, proof=proofs / "one")
+            assert book.spent(name) == pytest.approx(max(proved, computed), rel=1e-12)
 
 
 def test_a_proof_that_nobody_demands_is_checked_too(sqlite_book, proofs):

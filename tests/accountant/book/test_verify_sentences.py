@@ -15,8 +15,8 @@ from accountant.book import verification
 from accountant.book.chain.entries import LogEntry
 from accountant.book.chain.head_pin import HeadPin
 from accountant.book.chain.key_index import new_nodes
-from accountant.book.databases.connection import connect
 from accountant.book.log import Log
+from accountant.book.opening import connect
 from accountant.book.verification import IndexCheck
 from mechanisms import Laplace
 from tests.accountant.book.forged_books import (

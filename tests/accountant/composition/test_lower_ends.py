@@ -12,9 +12,9 @@ import mpmath as mp
 import pytest
 
 from accountant import ApproxLoss, Certificate, DiscreteLaplaceLoss, PairLoss, PureLoss, Tight
-from accountant.composition.cgf import exact_cgf
 from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.losses.finite_pair import response_pair
+from accountant.losses.loss import exact_cgf
 from accountant.numerics.rounding import ULP
 from mechanisms import BinaryLabel, DiscreteLaplace, Laplace, RandomizedResponse, Staircase
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accountant import PairLoss, Parallel, PureLoss
+from accountant import ApproxLoss, PairLoss, Parallel, PureLoss
 from accountant.composition.plan_totals import infinity_mass
 
 ONE = PairLoss((0.99, 0.01), (1.0, 0.0))
@@ -22,3 +22,7 @@ def test_a_user_of_parallel_parts_pays_for_one():
     assert infinity_mass(plan) >= 1 - 0.99**6
     everything = PairLoss((1.0, 0.0), (0.0, 1.0))
     assert infinity_mass(ONE + everything) >= 1.0
+
+
+def test_a_mass_at_infinity_is_no_more_than_1():
+    assert infinity_mass(60 * ApproxLoss(1.0, 0.5)) == 1.0

@@ -21,7 +21,11 @@ from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
 from accountant.composition.grid_certificate import grid_certificate
-from accountant.composition.profile_pairs import pairs_from_profile
+from accountant.composition.profile_pairs import (
+    _lowered,
+    _without_debts,
+    pairs_from_profile,
+)
 
 PAIR = PairLoss([0.2, 0.5, 0.2999, 0.0001, 0.0], [0.1, 0.5, 0.35, 0.0, 0.05])
 LOSSES = [
@@ -58,6 +62,38 @@ def test_one_profile_is_between_those_of_its_pairs(loss, monkeypatch):
             middle = np.abs(epsilon) < 0.3
             gap = profile_of(above, epsilon) - profile_of(below, epsilon)
             assert np.all(gap[middle] <= 1e-3)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-4])
+def test_lines_are_lowered_by_the_most_that_convexity_allows(noise):
+    rng = np.random.default_rng(3)
+    x = np.append(0.0, np.sort(rng.uniform(0.2, 3.0, 12)))
+    profile = np.exp(-x) + 0.05
+    low, high = profile - noise * rng.random(13), profile + noise * rng.random(13)
+    low[0] = high[0] = profile[0]
+    points = x[:-1, None] + np.diff(x)[:, None] * np.linspace(0, 1, 2001)
+    # Lines through the points of each neighbouring cell; their slopes are between -1 and 0.
+    before = np.append(-1.0, np.maximum((low[1:-1] - high[:-2]) / np.diff(x)[:-1], -1.0))
+    after = np.append(np.minimum((high[2:] - low[1:-1]) / np.diff(x)[1:], 0.0), 0.0)
+    from_left = low[:-1, None] + before[:, None] * (points - x[:-1, None])
+    from_right = low[1:, None] + after[:, None] * (points - x[1:, None])
+    chord = np.interp(points, x, low)
+    gap = np.max(chord - np.maximum(from_left, from_right), axis=1)
+    expected = low - np.maximum(np.append(0.0, gap), np.append(gap, 0.0))
+    lowered = _lowered(x, low, high, 0.05)
+    below = int(np.argmax(np.append(expected[:-1] <= 0.05, True))) - 1
+    assert lowered[:below] == pytest.approx(expected[:below], abs=2e-3 * gap.max())
+    assert np.all(lowered[below:] == 0.05)
+    assert np.all(np.interp(points, x, lowered) <= np.exp(-points) + 0.05)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_negative_masses_lack_is_taken_from_the_next_ones(seed):
+    mass = np.random.default_rng(seed).integers(-2, 6, 12) / 8.0  # all sums are exact
+    # The masses up to a place add up to the greatest sum of the given ones up to there.
+    sums = np.maximum.accumulate(np.append(0.0, np.cumsum(mass)))
+    expected = np.diff(sums) if sums[-1] == mass.sum() else np.zeros(12)
+    assert _without_debts(mass.copy()).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("loss", [GaussianLoss(0.1), LaplaceLoss(0.2)])
@@ -142,3 +178,15 @@ def test_tight_is_not_above_pld():
 def test_tight_is_not_above_pld_on_many_plans():
     for seed in range(1, 6):
         check_not_above_pld(seed, range(9))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_round_off_owes_is_paid_by_larger_losses(seed):
+    """So the mass above any loss is never more than it was; no pair at all where it is too much."""
+    rng = np.random.default_rng(seed)
+    for size in (1, 2, 3, 8) * 10:
+        owing = rng.normal(0.3, 1.0, size)
+        paid = _without_debts(owing.copy())
+        above, before = (np.cumsum(mass[::-1])[::-1] for mass in (paid, owing))
+        assert np.all(paid >= 0)
+        assert np.all(above <= np.maximum(before, 0) + 1e-12)

@@ -1,5 +1,7 @@
 """Sensitivities of matrices: those of jax-privacy, what is exact, files, and refusals."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,39 @@ def test_whole_numbers_are_exact():
     assert sensitivity(StrategyMatrix(np.tri(50)), Once()).squared == 50
     assert sensitivity(Toeplitz([1] * 30, 30), MinSeparation(2, 10)).squared == 10 + 4 * 20
     assert sensitivity(StrategyMatrix(np.eye(7)), MinSeparation(9, 2)).value == 2.0
+
+
+@pytest.mark.parametrize("uses", [1, 3, 1024])
+def test_sums_whose_every_step_rounds_down_are_no_smaller_than_the_truth(uses):
+    # Of some thousand additions of the square most lose half of the last digit, in one direction.
+    entry = 1 + 2.0**-45 - 2.0**-52
+    value = sensitivity(StrategyMatrix([[entry] * (2 * uses)]), FixedEpochs(uses)).value
+    exact = uses * Fraction(entry)
+    assert exact <= Fraction(value) <= exact * (1 + Fraction(2e-12))
+
+
+@pytest.mark.parametrize(
+    ("participation", "reason", "squared"),
+    [
+        (Once(), "the longest column", 3),
+        (MinSeparation(1, 1), "the longest column", 3),
+        (MinSeparation(3, 3), "columns of a pattern are orthogonal", 9),
+        (MinSeparation(3, 2), "the earliest pattern meets itself most", 13),
+        (FixedEpochs(6), "every place of an epoch tried", 27),
+    ],
+)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_sensitivity_says_how_it_was_found_and_whether_it_is_attained(
+    participation, reason, squared, sign
+):
+    """Columns at a distance of 2 meet in one row, where their product has this sign."""
+    strategy = BandedMatrix(np.array([[1.0], [1.0], [sign]]) * np.ones(12))
+    found, meet = sensitivity(strategy, participation), squared > 9
+    assert found.squared == squared
+    assert found.exact is (sign > 0 or not meet)
+    assert found.reason == reason + (
+        "" if found.exact else ", with absolute inner products: a bound"
+    )
 
 
 def test_a_hundred_thousand_steps_need_no_matrix():

@@ -71,6 +71,7 @@ def test_no_events_cost_nothing_and_events_without_noise_cost_infinity():
         dp_event.NonPrivateDpEvent(), silent, dp_event.PoissonSampledDpEvent(0.1, silent),
         dp_event.ComposedDpEvent([GAUSSIAN, silent]), dp_event.SelfComposedDpEvent(silent, 2),
         dp_event.LaplaceDpEvent(0.0), dp_event.ZCDpEvent(math.inf),
+        dp_event.GaussianDpEvent(np.float32(0)), dp_event.LaplaceDpEvent(np.int64(0)),
         dp_event.MixtureOfGaussiansDpEvent(0.0, [1.0], [1.0]),
     ):  # fmt: skip
         ours = TightAccountant().compose(event)

@@ -165,6 +165,17 @@ def test_batches_that_are_drawn_one_by_one_can_hold_a_record_several_times():
     assert Tight(width=1e-8).epsilon(plan, 1e-5) == pytest.approx(6.7481408088, rel=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("loader", "samples"),
+    [("poisson", "one Poisson sample of 20"), ("poisson batches", "2 Poisson samples of 10")],
+)
+def test_what_is_added_for_an_update_is_said_where_the_claim_is_too_small(loader, samples):
+    few = {"train_steps": 1, "gradient_accumulation_steps": 2, "epsilon": 0.01, "delta": 1e-6}
+    words = f"2 batches of 10 are added for each update, {samples} of 1,000 records, and 0"
+    with pytest.raises(ParameterError, match=words):
+        from_jax_privacy({**JAX["batches added"], **few}, loader)
+
+
 def test_added_samples_are_those_of_a_group_all_of_which_is_added():
     for noise, rate, added in ((1.0, 0.01, 8), (2.0, 0.999, 2)):
         one = PoissonSampled(GaussianLoss(1 / noise), rate)

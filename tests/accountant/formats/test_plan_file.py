@@ -5,7 +5,7 @@ from hypothesis import given
 
 from accountant import Budget, Deviation, Maximum, ParameterError, Selection, Wanted
 from accountant.formats.plan_file import PlanFile, plan_file_of_document
-from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml, from_toml, read_plan
+from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml, read_plan
 from accountant.formats.request_tables import Template
 from accountant.formats.toml_writer import file_to_json, file_to_toml
 from accountant.serialisation.plan_json import PlanFileError, parse_document
@@ -112,4 +112,6 @@ def test_bad_json_is_refused(text, words):
 
 
 def test_from_toml_still_reads_what_it_always_read():
-    assert from_toml('[[release]]\nkind = "Laplace"\nscale = 2.0\ncount = 3') == 3 * Laplace(2.0)
+    assert file_from_toml(
+        '[[release]]\nkind = "Laplace"\nscale = 2.0\ncount = 3'
+    ).plan == 3 * Laplace(2.0)

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from accountant import GaussianLoss, Parallel, PoissonSampled, PureLoss, Repeat, Sequential
-from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml, from_toml
+from accountant.formats.plan_toml import PlanSyntaxError, file_from_toml
 from accountant.formats.toml_positions import key_offsets
 from mechanisms import Gaussian, Laplace
 
@@ -97,8 +97,8 @@ parts = [
 def test_toml_is_the_same_plan():
     sampled = Repeat(PoissonSampled(Gaussian(0.8), 0.004), 15_000)
     groups = Parallel([Repeat(PureLoss(0.1), 3), GaussianLoss(0.2)])
-    assert from_toml(GOOD) == Sequential([Repeat(Laplace(20.0), 64), sampled, groups])
-    assert from_toml('[[release]]\nkind = "PureLoss"\nepsilon = 1') == PureLoss(1.0)
+    assert file_from_toml(GOOD).plan == Sequential([Repeat(Laplace(20.0), 64), sampled, groups])
+    assert file_from_toml('[[release]]\nkind = "PureLoss"\nepsilon = 1').plan == PureLoss(1.0)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_toml_is_the_same_plan():
 )
 def test_errors_say_line_and_column(old, new, line, column, words):
     with pytest.raises(PlanSyntaxError, match=words) as caught:
-        from_toml(GOOD.replace(old, new))
+        file_from_toml(GOOD.replace(old, new))
     assert caught.value.line == line
     assert caught.value.column == column

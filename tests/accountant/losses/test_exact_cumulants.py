@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accountant import GaussianLoss, LaplaceLoss, MixtureOfGaussians, PairLoss, PoissonSampled
-from accountant.composition.cgf import exact_cgf
+from accountant.losses.loss import exact_cgf
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics.ordered_sums import sum_with_errors
 

@@ -283,6 +283,41 @@ def test_a_cumulant_of_a_far_shift_does_not_overflow(order):
     assert value[0] == pytest.approx(5000 * order + np.log((order + 1) / (2 * order + 1)))
 
 
+def laplace_moment(m, z):
+    """The moment of a Laplace loss; at z = -1/2 its two terms cancel, and it is a limit."""
+    if z == -0.5:
+        return mpmath.exp(-m / 2) * (1 + m / 2)
+    terms = (z + 1) * mpmath.exp(z * m) + z * mpmath.exp(-(z + 1) * m)
+    return terms / (2 * z + 1)
+
+
+def response_moment(e, z):
+    return mpmath.cosh((z + 0.5) * e) / mpmath.cosh(e / 2)
+
+
+MOMENTS = {
+    "laplace": (LaplaceLoss, laplace_moment),
+    "pure": (PureLoss, response_moment),
+    "approximate": (lambda e: ApproxLoss(e, 0.25), lambda e, z: response_moment(e, z) * 0.75),
+}
+
+
+@pytest.mark.parametrize("size", [0.3, 30.1, 100.0, 2000.0])
+@pytest.mark.parametrize("name", MOMENTS)
+def test_a_cumulant_has_the_digits_of_many_wherever_it_is_asked(name, size):
+    """Between -1 and 0, where P and Q change places, moments are small, and terms cancel."""
+    make, moment = MOMENTS[name]
+    points = np.array([-0.5, -0.5 + 0.03j, -0.48, -0.45 - 2j, -0.6, -1.0, -3.0 + 1j, -0.2 + 1e-3j,
+                       0.0, 1e-3 + 0.5j, 0.2 + 3j, 4.0])  # fmt: skip
+    loss = make(size)
+    values = loss.cumulant(points)
+    with mpmath.workdps(50):
+        for z, value in zip(points.tolist(), values.tolist(), strict=True):
+            assert value == loss.cumulant(z)
+            ratio = mpmath.exp(mpmath.mpc(value)) / moment(mpmath.mpf(size), mpmath.mpc(z))
+            assert abs(ratio - 1) <= 1e-15 * (8 + size * abs(z))
+
+
 def test_what_is_refused_is_named():
     for p, q, name in (((0.5, 0.4), (0.5, 0.5), "p"), ((0.5, 0.5), (1.5, -0.5), "q")):
         with pytest.raises(ParameterError, match=rf"^{name} must be"):

@@ -75,3 +75,28 @@ def test_a_lower_bound_is_printed_with_the_count():
         records_needed([mean(1, weight=1.0)], BUDGET, 1, 0.1, 1)
     with pytest.raises(ParameterError, match="target"):
         records_needed([mean(1, weight=1.0)], BUDGET, 0, 1e-200, 1)
+
+
+@pytest.mark.parametrize("bad", [None, 3, "mean", ["mean"], []], ids=repr)
+def test_what_is_no_list_of_releases_is_refused(bad):
+    with pytest.raises(ParameterError, match="releases must be"):
+        with_more_records(bad, 2.0)
+    with pytest.raises(ParameterError, match="releases must be"):
+        records_needed(bad, BUDGET, 0, 1.0, 1)
+    with pytest.raises(ParameterError, match="found must be an Allocation"):
+        one_more(bad, mean(1, weight=1.0))
+
+
+def test_records_at_which_a_target_breaks_the_budget_are_too_few():
+    def requests(records):
+        return [mean(records, weight=1.0), mean(records, target=0.005)]
+
+    budget = Budget(1.0)
+    with pytest.raises(BudgetExceeded):
+        allocate(requests(100), budget)
+    found = records_needed(requests(100), budget, 0, 0.01, 100)
+    assert found == records_needed(requests(1000), budget, 0, 0.01, 1000)
+    assert found.error <= 0.01
+    fixed = Wanted(Laplace, scale=1e-9, sensitivity=1e9)
+    with pytest.raises(BudgetExceeded):
+        records_needed([*requests(100), fixed], budget, 0, 1.0, 2**45)

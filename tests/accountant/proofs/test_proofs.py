@@ -32,6 +32,7 @@ from accountant import (
 from accountant.proofs import allocation_parameters
 from accountant.proofs.allocation_parameters import allocation_entry
 from accountant.proofs.claimed_losses import proof_plan
+from accountant.proofs.float_pairs import FloatMixture
 from accountant.proofs.paths import float_epsilon
 from accountant.proofs.writer import (
     BRACKET,
@@ -155,6 +156,24 @@ def test_parameters_are_short_enough_to_check(name):
     plan, delta = HARD[name]
     found = Tight().certify(plan, delta)
     assert verify(write_proof(plan, delta, found.lower, found.upper)).word == "PROVED"
+
+
+def test_the_decay_of_a_mixture_is_bounded_at_the_last_node_of_its_contour(monkeypatch):
+    heights, decay_height = [], FloatMixture.decay_height
+
+    def noted(pair, abscissa, height, *options):
+        heights.append((abscissa, height))
+        return decay_height(pair, abscissa, height, *options)
+
+    monkeypatch.setattr(FloatMixture, "decay_height", noted)
+    plan = 100 * PoissonSampled(GaussianLoss(1.0), 0.05)
+    interval = Tight().certify(plan, 1e-6)
+    document = json.loads(write_proof(plan, 1e-6, interval.lower, interval.upper))
+    contours = [one for one in (*document["above"], document["below"]) if one["nodes"] > 1]
+    assert contours
+    for entry in contours:
+        abscissa, step = map(float.fromhex, (entry["a"], entry["h"]))
+        assert (abscissa, (entry["nodes"] - 1) * step) in heights
 
 
 def test_a_line_of_an_allocation_has_few_nodes():

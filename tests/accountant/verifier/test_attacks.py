@@ -359,6 +359,7 @@ def test_the_largest_losses_are_those_of_known_releases_and_of_any_size():
         (0.0, (0.0, 1.0 - 2**-53), "NOT PROVED"),
         (0.0, (1.0 - 2**-53, 1.0), "PROVED"),
         (1e-5, (0.0, 1.0), "NOT PROVED"),  # only at delta 0 the largest loss is epsilon
+        (1e-5, (0.0, 1.5), "NOT PROVED"),
     ],
 )
 def test_at_delta_0_numbers_are_taken_as_they_are_printed(delta, ends, word):

@@ -79,6 +79,17 @@ def test_one_node_is_the_bound_of_chernoff(name, back):
         assert high >= delta(items, epsilon, back) - ROUND_OFF
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_an_order_of_aliases_that_is_not_above_a_asks_for_the_upper_bound_alone(name):
+    line = {"a": 0.5, "h": 0.5, "nodes": 40}
+    _, high = ends(CASES[name], False, 0.3, b=2.0, **line)
+    infinite = sum(p for p, q in joint(CASES[name], False) if q == 0)
+    for b in (0.0, 0.25, 0.5):
+        low, same_high = ends(CASES[name], False, 0.3, b=b, **line)
+        assert infinite - ROUND_OFF <= low <= infinite + ROUND_OFF
+        assert same_high == high
+
+
 @pytest.mark.parametrize("count", [1, 4])
 def test_releases_with_formulas_are_multiplied(count):
     mu = Fraction(1, 2)

@@ -279,6 +279,16 @@ def test_parts_by_user_are_a_set():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_set_that_is_repeated_in_a_part_keeps_its_count(count):
+    """A user pays for each repetition, and may be in another part each time."""
+    inner = node("Parallel", parts=[LAPLACE, PAIR])
+    twice = {("any of", (((DOUBLE, 1),), ((MASSES, 1),))): count}
+    for repeated in ({**inner, "count": count}, node("Repeat", part=inner, count=count)):
+        assert released(repeated) == twice
+        assert options(node("Parallel", parts=[repeated, GAUSSIAN])) == [twice, {NORMAL: 1}]
+
+
 MOVED = {"parts": [LAPLACE, PURE], "moves": [PAIR]}
 WITHOUT_PROOF = [
     noise("Laplace", 1.0, 3 * TINY, dimension=3), noise("Gaussian", 1.0, 3 * TINY, dimension=9),

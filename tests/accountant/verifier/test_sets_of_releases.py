@@ -263,6 +263,13 @@ def test_a_part_dominates_those_that_are_proved_to_cost_less(rising):
         assert dominated == [place <= number for place in range(len(rising))]
 
 
+@pytest.mark.parametrize("rising", RISING, ids=repr)
+def test_a_set_costs_its_dominating_part_at_every_repetition(rising):
+    for count in (2, 3):
+        found = releases_of(count * Parallel(rising) + rising[-1])
+        assert found == releases_of((count + 1) * rising[-1])
+
+
 def test_no_part_dominates_one_of_another_kind_or_with_fewer_releases():
     lists = list(map(releases_of, INCOMPARABLE))
     for place, part in enumerate(lists):

@@ -1,5 +1,6 @@
 """Clipped gradients: those of the formula, never longer than declared, the same however read."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -50,6 +51,13 @@ def test_gradients_are_those_of_the_formula(name, clip):
     expected = by_record(residuals, outputs, X, CODES, clip, weights) / clip
     for rows in (X, sparse.csr_array(X)):
         assert work((rows, CODES, weights)) == pytest.approx(expected, rel=2e-9, abs=1e-9)
+
+
+def test_no_length_of_a_long_sparse_row_near_the_centre_is_too_small():
+    row = np.full(100_000, 0.14)
+    centre = row * (1 - 3e-6)
+    lengths = FeatureMap(centre=centre).lengths(sparse.csr_array(row[None]))
+    assert lengths[0] >= math.sqrt(row.size) * (row[0] - centre[0])
 
 
 def test_slopes_are_derivatives_of_the_losses():

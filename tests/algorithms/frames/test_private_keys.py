@@ -16,6 +16,7 @@ from algorithms.frames import (
     mean,
     median,
     quantiles,
+    regression,
     sum_,
     top_k,
     variance,
@@ -24,6 +25,8 @@ from tests.algorithms.frames.frames_of import LIBRARIES, frame_of
 
 COST = {"epsilon": 1.0, "delta": 1e-6}
 COLUMNS = {"shop": Key(2), "zip": Key(), "pay": Number(0, 10)}
+
+TIPPED = Schema({**COLUMNS, "tip": Number(0, 2)}, person="id")
 
 
 def shops(n=2000):
@@ -187,13 +190,16 @@ def test_a_book_reserves_a_question_of_several_steps_by_itself(tmp_path):
     (lambda: Key(0), "keys_per_person must be"),
     (lambda: count(by="shop", epsilon=1.0).plan(declared()), "epsilon must be given, with a delta"),
     (lambda: count(by="shop", rho=1.0).plan(declared()), "epsilon must be given, with a delta"),
-    (lambda: count(by="shop", noise="gaussian", **COST).plan(declared()), "noise must be"),
+    (lambda: count(by="shop", noise="gaussian", **COST).plan(declared()),
+     'noise must be "laplace" or "auto": how many keys'),
     (lambda: count(by=["shop", "zip"], **COST).plan(declared()), "one column of private"),
     (lambda: count("shop", **COST).plan(declared()), "column 'shop' must be used in by= alone"),
     (lambda: count(where=col("shop") == "a", **COST).plan(declared()), "used in by= alone"),
     (lambda: count(by="zip", where=col("zip") == 1, **COST).plan(declared()), "must be one of"),
     (lambda: median("pay", by="shop", epsilon=1.0).plan(declared()), "epsilon must be given, with"),
     (lambda: top_k("shop", 1, epsilon=1.0).plan(declared()), "used in by= alone"),
+    (lambda: regression("pay", "tip", by="shop", **COST).plan(TIPPED),
+     "by private keys count, sum_, mean, variance and quantiles are asked"),
 ])  # fmt: skip
 def test_refusals(make, words):
     with pytest.raises(ParameterError, match=words):

@@ -234,6 +234,11 @@ def test_schemas_are_files(tmp_path):
     for text, words in (
         ("x = 1", "schema must be keys person"),
         ("[columns.age]\nkind = 'numbr'", "columns.age.kind must be one of number"),
+        ("[columns.age]\nlow = 0\nhigh = 1", "columns.age.kind must be one of number"),
+        ("[columns]\nage = 'number'", "columns.age.kind must be one of number"),
+        ("columns = 3", "schema must be keys person"),
+        ("odd = 1\n[columns.age]\nkind = 'flag'", "schema must be keys person"),
+        ("[columns.age]\nkind = 'number'\nlow = 0\nhigh = 1\nodd = 1", "columns.age must be"),
         ("[columns.age]\nkind = 'number'\nlow = 0", "columns.age must be the keys kind, low, high"),
         ("[columns.age]\nkind = 'number'\nlow = 0\nhigh = -1", "columns.age.high must be"),
         ("[columns", "path must be a TOML file"),

@@ -211,6 +211,12 @@ def test_gradients_are_those_of_the_loss(name):
     assert thin[0] == pytest.approx(total)
 
 
+@pytest.mark.parametrize("bad", [-1.0, 0.0, math.nan, "1"])
+def test_a_lipschitz_constant_that_is_none_has_no_bound(bad):
+    with pytest.raises(ParameterError, match="lipschitz"):
+        LabelSGD(epsilon=1.0, k=2, diameter=1.0).utility_bound(10, bad)
+
+
 def simulated(users, classes, features, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(users, features))

@@ -6,13 +6,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from accountant import ParameterError, PrivateValueError, PureLoss, Tight
+from accountant import ParameterError, PrivateValueError, PureLoss, Sequential, Tight
 from accountant.ledger.ledger import Ledger
 from algorithms import PrivateTopK
 from algorithms.statistics.private_top_k import (
     CountsOf,
     category_counts,
     count_noise,
+    largest,
     noise_reach,
     top_k_plan,
 )
@@ -51,6 +52,15 @@ def test_a_plan_meets_its_target(size, k, held, delta, replaced):
     rounds = [one for one in plan.parts if isinstance(one, Exponential)]
     assert len(rounds) == (0 if held == 1 else k)
     assert all(one.monotone is not replaced for one in rounds)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_rounds_and_noise_spend_half_of_epsilon_and_delta_each(delta):
+    *rounds, noise = top_k_plan(500, 10, 100, False, 1.0, delta).parts
+    assert len(rounds) == 10
+    assert isinstance(noise, DiscreteGaussian) is (delta > 0)
+    for half in (Sequential(rounds), noise):
+        assert 0.499 < Tight().epsilon(half, delta / 2) <= 0.5
 
 
 HERE = np.repeat(np.arange(4), [9, 8, 3, 0])[:, None]
@@ -127,6 +137,20 @@ def test_intervals_hold_for_all_categories_at_once():
     assert np.mean(np.abs(drawn - 500) > noise_reach(noise, 0.95)) > 0.4
 
 
+def test_equal_counts_are_in_the_order_of_the_categories_and_none_is_below_0():
+    noisy = np.array([[3, -2, 5] * 20, [0, 1, -1] * 20])
+    top, counts, ends = largest(noisy, 45, 0.95, DiscreteLaplace(3.0))
+    for row, indices in zip(noisy.tolist(), top.tolist(), strict=True):
+        assert indices == sorted(range(60), key=lambda i: (-row[i], i))[:45]
+    released = np.take_along_axis(noisy, top, axis=1)
+    half = noise_reach(DiscreteLaplace(3.0), 0.95 ** (1 / 60))
+    assert np.array_equal(counts, np.maximum(released, 0))
+    assert np.array_equal(ends, np.maximum(np.stack([released - half, released + half], -1), 0))
+    chosen_ends = largest(noisy, 45, 0.95, DiscreteLaplace(3.0), chosen=True)[2]
+    half = noise_reach(DiscreteLaplace(3.0), 0.95)
+    assert np.array_equal(chosen_ends[..., 1], np.maximum(released + half, 0))
+
+
 @pytest.mark.parametrize(
     "noise", [DiscreteLaplace(3.0), DiscreteGaussian(4.0), DiscreteLaplace(0.3)]
 )
@@ -152,6 +176,24 @@ def test_codes_and_queries():
     assert CountsOf(partial(category_counts, size=4), np.array([3, 0]))(HERE).tolist() == [0, 9]
     with pytest.raises(PrivateValueError):
         made.codes([])
+
+
+@pytest.mark.parametrize(
+    ("categories", "rows", "codes"),
+    [
+        (["b", "a", "7"], ["a", None, 7, "c"], [1, -1, 2, -1]),
+        (["b", "a", "7"], np.array(["a", "c", "b"]), [1, -1, 0]),
+        (["b", "a", "7"], np.array([b"a", b"c"]), [-1, -1]),
+        (["b", "a", "7"], np.array([7, 8]), [2, -1]),
+        ([2, -1, 0.5], [0.5, "2", None, "x", 10**400], [2, 0, -1, -1, -1]),
+        ([2, -1, 0.5], np.array([0.5, 2.0, np.nan, -1.0]), [2, 0, -1, 1]),
+        ([2, -1, 0.5], np.array([-1, 3]), [1, -1]),
+        ([2, -1, 0.5], np.array(["2", "x"]), [-1, -1]),
+    ],
+)
+def test_what_is_no_category_has_no_code_whatever_its_type(categories, rows, codes):
+    made = PrivateTopK(k=1, categories=categories, epsilon=1.0)
+    assert made.codes(rows).tolist() == [[code] for code in codes]
 
 
 @pytest.mark.parametrize(

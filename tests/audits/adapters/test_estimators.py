@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 from accountant import ParameterError
 from audits.adapters.estimators import EstimatorAdapter
@@ -48,6 +49,30 @@ class Fitted:
     def fit(self, x, y):
         self.coef_ = np.array([x.sum(), y.sum(), float(self.random_state)])
         return self
+
+
+class Inner(BaseEstimator):
+    """An estimator with a seed."""
+
+    def __init__(self, random_state=0):
+        self.random_state = random_state
+
+
+class Outer(BaseEstimator):
+    """An estimator whose noise comes from the seed of another one."""
+
+    def __init__(self, inner=None):
+        self.inner = inner
+
+    def fit(self, x, y):
+        self.coef_ = np.random.default_rng(self.inner.random_state).normal(size=3)
+        return self
+
+
+def test_an_estimator_within_another_has_a_new_seed_in_every_run():
+    adapter, rng = EstimatorAdapter.of(Outer(Inner())), np.random.default_rng(5)
+    assert np.all(adapter.estimate(X, Y, rng) != adapter.estimate(X, Y, rng))
+    assert adapter.algorithm.inner.random_state == 0
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.25, 0.0])
@@ -95,6 +120,39 @@ def test_an_estimator_is_copied_and_seeded_and_has_no_result_of_its_own():
     assert estimate[:2].tolist() == [X[:1].sum(), 2 * Y.sum()]
     with pytest.raises(ParameterError, match=r"an algorithm or a function \(data, rng\)"):
         adapter.release_result(X, np.random.default_rng(5))
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "vector"),
+    [([1.0, 2.0], [1.0, 2.0]), ([[1.0, 2.0]], [1.0, 2.0]), ([[1.0, 2.0], [4.0, 9.0]], [3.0, 7.0])],
+)
+def test_coefficients_of_classes_are_one_vector(coefficients, vector):
+    fitted = Fitted()
+    adapter = EstimatorAdapter.of(fitted, data_of=lambda x, y: (x, y))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Fitted, "fit", lambda self, x, y: setattr(self, "coef_", coefficients) or self
+        )
+        assert adapter.estimate(X, Y, np.random.default_rng(5)).tolist() == vector
+        patch.setattr(Fitted, "fit", lambda self, x, y: setattr(self, "coef_", [[[1.0]]]) or self)
+        with pytest.raises(ParameterError, match=r"a result of shape \(1, 1, 1\)"):
+            adapter.estimate(X, Y, np.random.default_rng(5))
+
+
+@pytest.mark.parametrize("with_intercept", [True, False, None])
+def test_only_an_intercept_is_left_out(with_intercept):
+    class FittedBehindAGate(NoisySum):
+        """Returns a number more than there are features."""
+
+        def run(self, ledger):
+            return np.append(super().run(ledger), [2.0, 3.0, 4.0])
+
+    algorithm = FittedBehindAGate()
+    if with_intercept is not None:
+        algorithm.fit_intercept = with_intercept
+    adapter = EstimatorAdapter.of(algorithm, data_of=lambda x, y: y)
+    estimate = adapter.estimate(X, Y, np.random.default_rng(5), 0.0)
+    assert estimate.tolist() == [Y.sum(), 2.0, 3.0, 4.0][: 3 if with_intercept else 4]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

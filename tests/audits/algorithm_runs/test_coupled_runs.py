@@ -25,6 +25,7 @@ from audits import privacy_losses
 from audits.algorithm_runs.importance_sampling import (
     MIN_UNTILTED_SHARE,
     TiltSchedule,
+    _TiltedRun,
     weighted_losses,
 )
 from audits.algorithm_runs.loss_profile import AlgorithmAudit, audit_algorithm
@@ -209,6 +210,31 @@ def test_a_secret_sample_has_no_loss_and_proves_nothing():
     mean, lower, upper = found.confidence_band(np.array([0.0, 1.0]), 0.95)
     assert lower.tolist() == mean.tolist() == [0.0, 0.0]
     assert upper.tolist() == [1.0, 1.0]
+
+
+def test_an_output_that_no_tilt_gives_supports_no_claim():
+    run = _TiltedRun(np.array([0.0, -1.0, 1.0]), 2, np.random.default_rng(1))
+    run._log_densities = np.full(3, -np.inf)
+    found = run.weighted_loss(np.full(3, 1 / 3), pilot=False)
+    assert (found.loss, found.first_weight, found.second_weight) == (np.inf, 1.0, 0.0)
+
+
+def test_both_runs_release_from_one_secret_sample():
+    samples = []
+
+    class Sampled(Rounds):
+        def query(self, data):
+            samples.append(data)
+            return data.sum()
+
+    data = np.arange(1.0, 41.0)
+    neighbour = np.append(data[:-1], 0.0)
+    mechanism = PoissonSampled(Gaussian(1.0), 0.5)
+    runs = list(weighted_losses(Sampled(mechanism, 3), data, neighbour, 10, 1.0, rng=1))
+    assert (len(runs), len(samples)) == (10, 60)
+    for first, second in zip(samples[::2], samples[1::2], strict=True):
+        assert first.size == second.size
+        assert set(np.setxor1d(first, second)) <= {40.0, 0.0}
 
 
 class GivenRun:

@@ -1,17 +1,25 @@
 """Replay: leaks to the last bit, plans that depend on data, and exact privacy losses."""
 
+import copy
+import itertools
 import math
+import re
+from collections import deque
+from datetime import date
+from decimal import Decimal
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from accountant import OffPlan, Parallel, ParameterError, PureLoss, Repeat, Tight
+from accountant import OffPlan, Parallel, ParameterError, PoissonSampled, PureLoss, Repeat, Tight
 from algorithms import PrivateLinearRegression, PrivateLogisticRegression, PrivateMean
 from audits import privacy_losses, replay
-from audits.algorithm_runs.fits import published
+from audits.algorithm_runs.fits import plain, published
 from audits.algorithm_runs.loss_profile import audit_algorithm
-from audits.algorithm_runs.replay_gate import OffTranscript
+from audits.algorithm_runs.recording import RecordingLedger, same_users
+from audits.algorithm_runs.replay_gate import OffTranscript, ReplayGate
 from audits.algorithm_runs.replaying import difference
 from audits.zoo.algorithms import Gossip, _NoisySum
 from audits.zoo.catalogue import ZOO
@@ -114,6 +122,40 @@ def test_losses_of_an_algorithm_whose_plan_depends_on_data_are_refused():
         privacy_losses(Gossip(), np.arange(20) % 2, 1 - np.arange(20) % 2, 3, rng=1)
 
 
+def replayed(plan, ask, data, other):
+    """The gate of a replay on other data, after what was asked on the recorded ones."""
+    recorder = RecordingLedger(data, plan, 3, None)
+    ask(recorder)
+    gate = ReplayGate(recorder, other)
+    ask(gate)
+    return gate
+
+
+def test_values_of_two_users_may_not_change_in_two_releases():
+    """A query may keep a record for the next release, where another user tells it."""
+
+    def ask(gate):
+        for column in (0, 1):
+            gate.release_each(COIN, lambda rows, column=column: rows[:, column])
+
+    data = np.zeros((6, 2), dtype=int)
+    first, both = data.copy(), data.copy()
+    first[1], both[1, 0], both[2, 1] = 1, 1, 1
+    assert replayed(COIN + COIN, ask, data, first).loss != 0
+    with pytest.raises(OffTranscript, match="2 users changed with one"):
+        replayed(COIN + COIN, ask, data, both)
+
+
+@pytest.mark.parametrize(("changed", "is_known"), [((), True), ((3,), True), ((3, 5), False)])
+def test_the_loss_of_a_sample_is_known_where_one_record_changed(changed, is_known):
+    noise = PoissonSampled(Laplace(2.0), 0.5)
+    other = np.ones(40)
+    other[list(changed)] = 0.0
+    found = replayed(noise, lambda gate: gate.release(noise, np.sum), np.ones(40), other)
+    assert math.isfinite(found.loss) == is_known
+    assert (found.loss == 0) == (len(changed) == 0)
+
+
 def test_own_randomness_is_told_from_a_leak():
     class Dice(_NoisySum):
         def run(self, ledger):
@@ -163,6 +205,14 @@ def test_choices_that_depend_on_data_are_off_plan(algorithm, words):
     found = replay(algorithm, *data, rng=1)
     assert not found.on_plan
     assert words in found.witness
+
+
+def test_requests_name_the_same_users_only_if_all_of_them_are_the_same():
+    requests = [None, slice(0, 3, 1), slice(0, 3, 2), slice(1, 3, 1)]
+    requests += [np.array(who, dtype=np.intp) for who in ([], [0], [0, 1, 2], [0, 1, 3], [2, 1, 0])]
+    for first, second in itertools.product(range(len(requests)), repeat=2):
+        same = same_users(requests[first], copy.deepcopy(requests[second]))
+        assert same is (first == second)
 
 
 def _asks(query, mechanism=A, shape=None):
@@ -291,6 +341,22 @@ def test_an_impossible_answer_has_no_density():
     mechanism = RandomizedResponse(2, 0.75)
     assert mechanism.log_density(5, 1) == -np.inf
     assert np.isneginf(NoisyMax(1.0).log_density(-1, np.zeros(2)))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "other", "loss"),
+    [(-1.0, -3.0, 2.0), (-1.0, -math.inf, math.inf), (-math.inf, -math.inf, math.inf)],
+)
+def test_an_answer_that_neither_value_gives_costs_all(recorded, other, loss):
+    """No law of the mechanism has it, so that nothing bounds what it tells."""
+
+    class Given:
+        def log_density(self, output, value):
+            return np.array([value])
+
+    gate = replayed(A, lambda gate: gate.release(A, np.sum), DATA, DATA)
+    gate._add_loss(Given(), 0.0, recorded, other)
+    assert gate.loss == loss
 
 
 def test_a_public_side_gives_the_shape():
@@ -424,6 +490,23 @@ def test_what_a_fit_shows_is_its_state_its_fitted_properties_and_its_summary():
         "unfitted_": None,
         "summary()": "a fit with total 3.0",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        (deque([1, 2]), deque([1, 3])),
+        (Decimal("0.1"), Decimal("0.2")),
+        (date(2026, 1, 1), date(2026, 1, 2)),
+        (bytearray(b"a"), bytearray(b"b")),
+        (partial(max, 1), partial(max, 2)),
+        (re.compile("a"), re.compile("b")),
+        (np.ma.array([1, 2], mask=[0, 1]), np.ma.array([1, 2], mask=[1, 1])),
+    ],
+)
+def test_what_a_pickle_has_of_an_object_without_attributes_is_shown(value, other):
+    assert difference(plain(value), plain(copy.copy(value))) == ""
+    assert difference(plain(value), plain(other)) != ""
 
 
 def test_a_summary_that_tells_a_record_is_a_leak():

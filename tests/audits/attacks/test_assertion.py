@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant import Budget, GaussianLoss, ParameterError, PureLoss, ZCDPLoss
+from accountant import ApproxLoss, Budget, GaussianLoss, ParameterError, PureLoss, Tight, ZCDPLoss
 from audits import Sensitivity, assert_private, audit
 from audits.attacks import assertion
+from audits.attacks.assertion import excess_over
 from audits.claims.findings import Outcome
-from mechanisms import Gaussian, Laplace
+from mechanisms import Gaussian, Laplace, RandomizedResponse
 
 
 def noisy(value, rng, size):
@@ -84,6 +85,14 @@ def test_a_claim_is_compared_with_a_mechanism_at_every_point_of_audits(mechanism
     # the delta of the call is the only one that counts
     found = assert_private(mechanism, None, claim, 2000, delta=1e-5, allow_inconclusive=True)
     assert found.claim == mechanism.loss
+
+
+def test_round_off_of_an_epsilon_above_0_breaks_no_claim_of_0():
+    coin = RandomizedResponse(2, 0.75)  # its total variation is 1/2
+    assert Tight().epsilon(coin, 0.5) > 0
+    assert excess_over(ApproxLoss(0.0, 0.5), coin, None) is None
+    assert excess_over(ApproxLoss(0.0, 0.5), coin, 0.5) is None
+    assert excess_over(ApproxLoss(0.0, 0.4999), coin, None).delta == 0.4999
 
 
 def test_a_function_needs_a_claim_and_a_pair_that_differs():

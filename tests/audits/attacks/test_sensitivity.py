@@ -179,6 +179,7 @@ def test_distances():
     assert answer_distance([1.0], [1.0, 2.0], 1) == np.inf
     assert answer_distance(np.nan, np.nan, 1) == np.inf
     assert answer_distance([], [], 1) == 0.0
+    assert answer_distance(1e308, -1e308, 1) == np.inf  # without a warning
     assert 0 < TOLERANCE < 1e-6
 
 

@@ -1,6 +1,7 @@
 """Early stop: what a bet is worth, when it stops, and that an honest claim seldom pays it."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from scipy.stats import binom
 
 from accountant import ApproxLoss, ParameterError, PureLoss
 from audits import Outcome, audit
-from audits.attacks.sequential import watch
+from audits.attacks import sequential
+from audits.attacks.sequential import BETTING_ERROR_SHARE, FIRST_RUNS, watch
+from audits.classifiers.training import train_score
 from mechanisms import Laplace, RandomizedResponse
 
 ONE = PureLoss(1.0)
@@ -61,6 +64,50 @@ def test_what_is_not_stopped_has_the_bound_of_the_horizon():
     assert found.outcome is Outcome.SURVIVED
     assert found.runs == 40_000
     assert 0.9 < found.epsilon_lower <= 1.0
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_bets_and_the_last_bound_share_the_error_probability(confidence):
+    """Each may be wrong, so that what both may is at most 1 - confidence."""
+    ended = watch(Laplace(1.0), None, ONE, 3000, confidence, rng=1)
+    assert ended.stopped is None
+    assert ended.epsilon_lower > 0.8
+    bound_error = (1 - BETTING_ERROR_SHARE) * (1 - confidence)
+    expected = ended.guesses.epsilon_lower(0.0, 1 - bound_error)
+    assert ended.epsilon_lower == pytest.approx(expected, rel=1e-9)
+    # Under a true claim a wealth grows f-fold with probability 1 / f at most (Ville).
+    stopped = watch(Laplace(0.25), None, ONE, 3000, confidence, rng=1)
+    fold = float(re.search(r"grown ([\d.e+]+)-fold", stopped.witness)[1])
+    assert 1 / fold + bound_error == pytest.approx(1 - confidence, rel=0.01)
+
+
+def test_what_is_not_stopped_is_judged_by_its_share_of_the_error_probability():
+    confidence, verdicts = 0.5, set()
+    for seed in range(40):
+        ended = watch(Laplace(1 / 1.2), None, ONE, 60, confidence, rng=seed)
+        if ended.stopped is None:
+            error = (1 - BETTING_ERROR_SHARE) * (1 - confidence)
+            refuted = ended.guesses.refutes(ONE, 0.0, 1 - error)
+            assert (ended.outcome is Outcome.FALSIFIED) is refuted
+            verdicts.add((refuted, ended.guesses.refutes(ONE, 0.0, confidence)))
+    assert verdicts == {(False, False), (False, True), (True, True)}
+
+
+def test_rules_are_learned_from_a_third_of_the_runs_for_the_bound_that_follows(monkeypatch):
+    trainings = []
+
+    def recorded(first, second, objective, cut_only):
+        trainings.append((len(first) + len(second), objective))
+        return train_score(first, second, objective, cut_only)
+
+    monkeypatch.setattr(sequential, "train_score", recorded)
+    watch(noise(0.5), (0.0, 1.0), ONE, 150, 0.9, rng=1)
+    learned_from, objectives = zip(*trainings, strict=True)
+    assert learned_from == (FIRST_RUNS, 34, 44, 54)  # at least 10 more each time, until a third
+    assert [objective.runs for objective in objectives] == [150, 150, 150, 150 - 54]
+    for objective in objectives:
+        assert objective.alpha == pytest.approx((1 - BETTING_ERROR_SHARE) * 0.1)
+        assert (objective.delta, objective.epsilon) == (0.0, 1.0)
 
 
 def test_a_seed_repeats_an_early_stop():

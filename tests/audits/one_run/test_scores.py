@@ -233,3 +233,11 @@ def test_numbers_are_claims_of_a_training_run_too():
         found = audit_scores(*scores, short, rng=0)
         assert found.outcome is Outcome.FALSIFIED
         assert found.epsilon_lower == audit_scores(*scores, loss, rng=0).epsilon_lower
+
+
+@pytest.mark.parametrize("claim", [0.0, (0.0, 1e-5), (0.0, 0.1)])
+def test_scores_that_tell_nothing_refute_no_claim_of_nothing(claim):
+    same = np.arange(50.0)
+    found = audit_scores(same, same, claim, rng=1)
+    assert found.epsilon_lower == 0.0
+    assert found.outcome.name != "FALSIFIED"

@@ -49,6 +49,9 @@ def test_a_row_says_its_source_and_its_verdict(rows):
         row = rows[case.subject]
         if row.exact_epsilon is None:  # the claim is not about epsilon
             assert row.evidence in row.witness
+            assert row.runs == 0
+            assert row.epsilon_lower is None
+            assert row.confidence == 0.95
             continue
         assert re.search(r"\w+ \(\d{4}\), |public MATLAB code", case.about)
         assert row.witness == f"{case.about}: {row.evidence}"

@@ -344,6 +344,19 @@ OF_ARRAYS = [
     "changed(z, lambda a: np.add.at(a, [0, 0], 2.0))", "np.modf(z)", "np.divmod(z, 0.5)",
     "into(1, lambda a: np.add.at(a, range(6), z))", "into(1, lambda a: np.cumsum(z, out=a))",
     "into(2, lambda *two: np.modf(z, out=two))", "into(1, lambda a: np.take(z, range(6), out=a))",
+    "np.sort(a=z)", "np.sum(a=z)", "np.take(a=z, indices=[4, 0])", "np.argmax(a=z)",
+    "np.diag(v=z)", "np.tril(m=z.reshape(2, 3))", "np.append(arr=z, values=2.0)",
+    "np.append(z, values=2.0)", "np.append(1.0, z, axis=None)", "np.stack(arrays=[z, z])",
+    "np.stack([z, z], axis=1)", "np.searchsorted([-1.0, 0.0, 1.0], v=z)",
+    "np.searchsorted(a=[-1.0, 0.0, 1.0], v=z)", "np.searchsorted([-1.0, 0.5, 1.0], z, 'right')",
+    "np.searchsorted([-1.0, 0.5, 1.0], z, side='right')",
+    "np.searchsorted([1.0, -1.0, 0.0], z, sorter=[1, 2, 0])", "np.digitize(x=z, bins=[-1.0, 0.5])",
+    "np.digitize(z, bins=[-1.0, 0.5])", "np.digitize(z, [-1.0, 0.5], right=True)",
+    "np.digitize(z, [-1.0, 0.5], True)", "np.digitize(z, [1.0, 0.0, -1.0])",
+    "np.digitize(z, [1.0, 0.0, -1.0], right=True)", "np.digitize(z[1], [-1.0, 0.5])",
+    "np.digitize(z.reshape(2, 3), [-1.0, 0.5])", "np.searchsorted([-1.0, 0.5], z[2])",
+    "np.stack([z, z], 1)", "np.concatenate([z.reshape(2, 3), z.reshape(2, 3)], 1)",
+    "np.append(z.reshape(2, 3), z.reshape(2, 3), 1)",
 ]  # fmt: skip
 
 

@@ -451,8 +451,9 @@ def test_of_verdicts_without_findings_one_of_known_cost_is_reported():
     known = record(lambda x, rng: x + rng.normal(size=2), np.zeros(2), np.ones(2), delta=1e-5)
     unknown = replace(known, cost=None, unchecked=())
     known = replace(known, unchecked=("something",))
-    tried = [Explanation(verdict, frozenset(), counts=True) for verdict in (unknown, known)]
-    assert best(tried) == best(tried[::-1]) == known
+    none = frozenset()
+    tried = [Explanation(verdict, none, none, has_right_cost=True) for verdict in (unknown, known)]
+    assert best(tried).verdict == best(tried[::-1]).verdict == known
 
 
 def drawn(data):

@@ -316,6 +316,23 @@ def test_a_release_that_raises_is_named(kind, processes):
             audit(raising, (0.0, 1.0), ONE, executor=pool)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_piece_raises_in_a_thread_is_raised(workers):
+    """A piece that is lost would be runs that were never made."""
+    done = []
+
+    def work(first, second):
+        done.append(first.size + second.size)
+        if len(done) == 3:
+            raise ZeroDivisionError
+        return first.size
+
+    rng = np.random.default_rng(1)
+    with ThreadPoolExecutor(workers) as pool, pytest.raises(ZeroDivisionError):
+        list(map_pieces(work, number, (0, 1), RUNS, rng, pool))
+    assert len(done) >= 3
+
+
 def test_a_worker_that_dies_is_named():
     with (
         ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool,

@@ -38,6 +38,8 @@ def test_numbers_are_shown_and_records_are_not(value, words):
      (np.array([np.nan, 1]), np.array([np.nan, 2]), "differ in entry 1"),
      (np.array([[1], "a"], object), np.array([[1], "b"], object), "differ in entry 1"),
      (np.zeros((2, 3)), np.zeros((2, 4)), "differ in 2 rows, the first is 0"),
+     (np.zeros((2, 3)), np.zeros((5, 4)), "first differ in row 0"),
+     (np.zeros((0, 3)), np.zeros((0, 4)), "differ in their types or names"),
      ([1], (2,), ""), (object(), object(), "")],
 )  # fmt: skip
 def test_the_place_where_values_differ(one, other, words):

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from accountant.amplification import shuffling_bounds
+from accountant.amplification import shuffling
 
 
 def _exact_clones(e0, users, epsilon):
@@ -26,12 +26,12 @@ def _exact_clones(e0, users, epsilon):
 def clones_violation():
     """Numbers of clones within one deviation of their mean, and within all that matter."""
     for e0, users in ((0.3, 20), (1.2, 40), (3.0, 25)):
-        for deviations in ((0.5,), (1.0,), (2.0,), shuffling_bounds.DEVIATIONS):
+        for deviations in ((0.5,), (1.0,), (2.0,), shuffling.DEVIATIONS):
             epsilon = e0 * np.array([0.0, 0.2, 0.4, 0.7])
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(shuffling_bounds, "DEVIATIONS", deviations)
-                patch.setattr(shuffling_bounds, "NEGLIGIBLE", 1e-300)
-                found = shuffling_bounds.clone_hockey_sticks(e0, users, epsilon)
+                patch.setattr(shuffling, "DEVIATIONS", deviations)
+                patch.setattr(shuffling, "NEGLIGIBLE", 1e-300)
+                found = shuffling.clone_hockey_sticks(e0, users, epsilon)
             for e, stick in zip(epsilon.tolist(), found.tolist(), strict=True):
                 truth = _exact_clones(e0, users, e)
                 if not stick >= truth:
@@ -60,9 +60,9 @@ def _exact_responses(e0, users, epsilon):
 def responses_violation():
     """Sticks that are a small difference of two masses: near the largest loss."""
     for e0, users in ((0.5, 3), (1.0, 6), (2.0, 9)):
-        shuffling_bounds._tails_by_yes_count.cache_clear()
+        shuffling._tails_by_yes_count.cache_clear()
         epsilon = e0 * (1 - np.array([1e-7, 1e-8, 1e-9, 3e-10, 0.3, 0.8]))
-        found = shuffling_bounds.binary_hockey_sticks(e0, users, epsilon)
+        found = shuffling.binary_hockey_sticks(e0, users, epsilon)
         for e, stick in zip(epsilon.tolist(), found.tolist(), strict=True):
             truth = _exact_responses(e0, users, e)
             if not stick >= truth:

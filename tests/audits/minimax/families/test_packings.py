@@ -97,6 +97,14 @@ def test_the_packing_as_a_construction():
     # false alarms: 1e-6
     assert kstest(noise, "uniform", args=(-0.25, 0.5)).pvalue > 1e-6
     assert x.dtype == np.int8
+    assert set(np.unique(x)) == {-1, 1}
+    for wrong in (-1, 50):
+        with pytest.raises(ParameterError, match="which must be"):
+            family.parameter(wrong)
+    vectors = SparsePacking(BUILT[1].astype(float), 0.9).vectors
+    assert vectors.dtype == np.int8
+    assert not vectors.flags.writeable
+    assert np.array_equal(vectors, BUILT[1])
 
 
 def test_pairs_are_not_far_apart_in_the_mean():

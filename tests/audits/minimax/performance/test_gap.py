@@ -1,16 +1,18 @@
 """How far algorithms are from bounds: losses, promises, and honest risks above every bound."""
 
 import math
+import statistics
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 import algorithms
+from accountant import ParameterError
 from audits.minimax.families.bernoulli_products import BernoulliProducts
 from audits.minimax.families.fingerprints import append_ridge
 from audits.minimax.performance import algorithm_losses as losses
-from audits.minimax.performance.algorithm_table import ALGORITHM_TABLE
+from audits.minimax.performance.algorithm_table import ALGORITHM_TABLE, AlgorithmEntry
 from audits.minimax.performance.gap import RiskGap, measure_risk_gap
 from audits.minimax.problems import PROBLEMS, lower_bound
 
@@ -70,6 +72,31 @@ def test_same_data_with_and_without_noise():
     assert one.losses == two.losses
     assert one.noiseless_losses == two.noiseless_losses
     assert max(one.noiseless_losses) < min(one.losses)
+
+
+def test_the_losses_are_those_of_the_seed():
+    def loss(setting, bound, rng, noise):
+        assert bound == lower_bound("private_mean", **setting)
+        return float(rng.random() + 10 * noise)
+
+    setting = {"n": 200, "dimension": 3, "epsilon": 0.5}
+    entry = AlgorithmEntry("private_mean", "a draw", loss, lambda given, _: given["n"] / 4)
+    gaps = [measure_risk_gap(entry, setting, 5, seed) for seed in (1, 1, 2)]
+    gaps.append(measure_risk_gap(entry, setting, 5, np.random.default_rng(1)))
+    first = gaps[0]
+    assert first == gaps[1] == gaps[3] != gaps[2]
+    assert (first.algorithm, first.setting, first.theorem_bound) == ("a draw", setting, 50.0)
+    assert len(set(first.losses)) == 5
+    assert [value - 10 for value in first.losses] == pytest.approx(first.noiseless_losses)
+    error = statistics.stdev(first.losses) / math.sqrt(5)
+    mean = statistics.fmean(first.losses)
+    assert first.risk == pytest.approx((mean, error))
+    assert first.noiseless_risk == pytest.approx((mean - 10, error))
+    assert 0 < first.bound.value < 1
+    assert first.ratio == first.risk[0] / first.bound.value
+    assert math.isnan(measure_risk_gap(entry, setting, 1, 1).risk[1])
+    with pytest.raises(ParameterError, match="runs must be"):
+        measure_risk_gap(entry, setting, 0)
 
 
 def test_uniform_points_of_any_number():

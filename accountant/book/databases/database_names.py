@@ -1,7 +1,12 @@
-"""Checks of the file in which SQLite stores a book: a plain file with one name, on a local disk."""
+"""Names of the databases that keep books: URLs, and files of SQLite.
+
+A wrong URL may hold a password, so an error about it repeats only its scheme.  The file in which
+SQLite stores a book is a plain file with one name, on a local disk.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from accountant.errors import ParameterError
@@ -25,13 +30,28 @@ NETWORK_FILE_SYSTEMS = {
     "fuse.rclone",
 }
 
-
+# what errors say is allowed as a URL
+URL = "a file, 'sqlite:///PATH' or 'postgresql://USER@HOST/DATABASE'"
 # What to do where no book is: a disk that is not mounted must not give the budget again.
 MAKE_ONE = "a book that is there; Book.create, or `ledger open --new`, makes one"
 
 
 class MissingBook(ParameterError):
     """The folder exists, but there is no file with the name of the book."""
+
+
+def book_url(name: str | os.PathLike[str]) -> str:
+    """Return the URL of a book that is named by its file or its URL."""
+    url = isinstance(name, str | os.PathLike) and os.fspath(name)
+    if not url or not isinstance(url, str):
+        raise ParameterError("url", name, URL)
+    return url if "://" in url else f"sqlite:///{url}"
+
+
+def scheme_of(url: str) -> str:
+    """Return the part of a URL that holds no password; connection strings have no such part."""
+    scheme, mark, _ = url.partition("://")
+    return scheme if mark and scheme.replace("+", "").isalnum() else "words that are no URL"
 
 
 def checked_path(path: str, create: bool) -> Path:
