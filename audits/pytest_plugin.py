@@ -41,7 +41,7 @@ AUDITED_KEY = pytest.StashKey[bool]()  # of a test: whether its audit ran
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare ``--dp-seed``, ``--dp-runs`` and ``--dp-audits``."""
+    """Declare ``--dp-seed``, ``--dp-runs``, ``--dp-audits`` and ``--dp-strict``."""
     group = parser.getgroup("dp", "audits of differential privacy")
     group.addoption(
         "--dp-seed", type=int, default=0, metavar="S", help="Seed of every audit (default 0)."
@@ -60,6 +60,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help=f"Tests that share the flake rate of {FLAKE_RATE:g} (default: those collected). "
         "If the session is split, give the number over all parts.",
+    )
+    group.addoption(
+        "--dp-strict",
+        action="store_true",
+        help="Fail where runs are too few to see half the noise.",
     )
 
 
@@ -117,10 +122,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]
 
     pyfuncitem.stash[AUDITED_KEY] = True
     try:
-        assert_returned(returned[0], trial=_trial(pyfuncitem, 0), **terms)
+        finding = assert_returned(returned[0], trial=_trial(pyfuncitem, 0), **terms)
     except ClaimFailed as failed:
         failed.pytrace = False  # the message is complete; no line of the test is at fault
         raise
+    note_survivor(pyfuncitem, finding)
     return result
 
 
@@ -159,12 +165,60 @@ def audit(request: pytest.FixtureRequest) -> Callable[..., Finding]:
         __tracebackhide__ = True
         from audits.pytest_support.assertions import assert_release
 
-        return assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
+        finding = assert_release(release, pair, claim, delta, runs, _trial(item, next(calls)))
+        note_survivor(item, finding)
+        return finding
 
     if not _uses_fixture(item):
         remedy = "make the fixture audit an argument of the test: only then is it counted"
         pytest.fail(f"{remedy} in the flake rate", pytrace=False)
     return audited
+
+
+def note_survivor(item: pytest.Item, finding: Finding | None) -> None:
+    """Add what an audit found to the test's report: the summary, JUnit and xdist read it there.
+
+    An algorithm that was replayed has no finding.
+    """
+    outcome = "SURVIVED" if finding is None else finding.outcome.name
+    needed_runs = None if finding is None else finding.needed_runs
+    kinds = [] if finding is None else [reason.kind for reason in finding.not_tested]
+    facts = {"dp.outcome": outcome, "dp.needed_runs": needed_runs, "dp.not_tested": kinds}
+    item.user_properties += [
+        (name, ", ".join(fact) if isinstance(fact, list) else fact)
+        for name, fact in facts.items()
+        if fact
+    ]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print a line on the audits that falsified nothing: what would decide, what was not tested."""
+    facts = [
+        fact
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if getattr(report, "when", None) == "call"
+        for fact in report.user_properties
+    ]
+    outcomes = [value for name, value in facts if name == "dp.outcome"]
+    if not outcomes:
+        return
+    weak = outcomes.count("INCONCLUSIVE")
+    line = f"dp: {len(outcomes) - weak} audit{'s' * (len(outcomes) - weak != 1)} survived"
+    if weak:
+        needed_runs = [value for name, value in facts if name == "dp.needed_runs"]
+        decided = "" if len(needed_runs) == weak else f" {len(needed_runs)} of them"
+        remedy = (
+            f"runs={max(needed_runs)} would decide{decided}"
+            if needed_runs
+            else "no number of runs would"
+        )
+        line += f", {weak} inconclusive ({remedy})"
+    kinds = dict.fromkeys(
+        kind for name, value in facts if name == "dp.not_tested" for kind in value.split(", ")
+    )
+    line += f"; not tested: {', '.join(kinds)}" if kinds else ""
+    terminalreporter.write_line(line)
 
 
 def flake_rate(audits: int, call: int = 0) -> float:
@@ -199,9 +253,11 @@ def _trial(item: pytest.Item, call: int) -> Trial:
     """Return the runs, the confidence, the seed and the command line of a test's audit."""
     __tracebackhide__ = True
     from audits.pytest_support.failures import Trial
+    from audits.pytest_support.progress import Screen
 
     config = item.config
     audits, seed = config.stash[AUDIT_COUNT_KEY], config.getoption("--dp-seed")
+    strict = config.getoption("--dp-strict")
     runs, path, here = config.getoption("--dp-runs"), item.path, config.invocation_params.dir
     path = path.relative_to(here) if path.is_relative_to(here) else path
     test = "::".join([str(path), *item.nodeid.split("::")[1:]])
@@ -210,7 +266,9 @@ def _trial(item: pytest.Item, call: int) -> Trial:
         confidence_of(flake_rate(audits, call)),
         seed_of(seed, item.nodeid, call),
         f"python -m pytest {shlex.quote(test)} "
-        f"--dp-seed {seed} --dp-runs {runs} --dp-audits {audits}",
+        f"--dp-seed {seed} --dp-runs {runs} --dp-audits {audits}{' --dp-strict' * strict}",
+        strict,
+        Screen(config),
     )
 
 

@@ -19,7 +19,7 @@ from accountant.randomness import Rng
 from audits.attacks.front import audit
 from audits.claims.arguments import claimed_delta
 from audits.claims.claims import CLAIM_FORMS, ClaimLike, Sensitivity, checked_claim, claim_points
-from audits.claims.findings import Finding, Outcome
+from audits.claims.findings import Finding, Outcome, is_only_weak, kinds_of
 from audits.runs.release_functions import release_name
 from audits.values.tracebacks import without_values
 from mechanisms.base.mechanism import Mechanism
@@ -68,6 +68,7 @@ def assert_private(
     delta: float | None = None,
     rng: Rng = 0,
     allow_inconclusive: bool = False,
+    strict: bool = False,
 ) -> Finding:
     """Assert that an audit does not falsify a privacy claim, in any test.
 
@@ -94,7 +95,11 @@ def assert_private(
     rng : int, numpy.random.Generator or None, optional
         Seed or generator.
     allow_inconclusive : bool, optional
-        Pass where the audit could not have falsified the claim.  By default only `SURVIVED` passes.
+        Pass where no outcome of so few runs could have falsified the claim, or parts of the outputs
+        were not looked into.  By default these fail.
+    strict : bool, optional
+        Fail where the audit would not have seen half the noise, as ``--strict`` of the command line
+        does.  By default what is `INCONCLUSIVE` for that reason alone passes.
 
     Returns
     -------
@@ -105,9 +110,10 @@ def assert_private(
     ------
     AssertionError
         If the claim is falsified, in a sentence that has the bound and the witness; if a mechanism
-        costs more than is claimed; or if the audit is inconclusive.
+        costs more than is claimed; or if the audit is inconclusive and that is not allowed.
     ParameterError
-        As for `audit`, or if the claim of a function is missing.
+        As for `audit`, or if the claim of a function is missing, or ``strict`` and
+        ``allow_inconclusive`` are both given.
 
     Examples
     --------
@@ -123,6 +129,8 @@ def assert_private(
     noisy leaks epsilon >= 1.848 at delta = 0, and 1 is claimed
     """
     __tracebackhide__ = True  # pytest shows the line of the test
+    if strict and allow_inconclusive:
+        raise ParameterError("strict", strict, "left out where allow_inconclusive is given")
     audited_claim = claim if isinstance(claim, Sensitivity) else checked_claim(claim)
     if audited_claim is None and not isinstance(release, Mechanism):
         raise ParameterError("claim", None, CLAIM_FORMS)
@@ -137,7 +145,8 @@ def assert_private(
         # It is within the claim, so refuting it needs a smaller fault.
         audited_claim = release.loss
     finding = audit(release, pair, audited_claim, runs, confidence, delta, rng)
-    is_allowed = allow_inconclusive and finding.outcome is not Outcome.FALSIFIED
+    is_allowed = allow_inconclusive or (is_only_weak(finding) and not strict)
+    is_allowed = is_allowed and finding.outcome is not Outcome.FALSIFIED
     if finding.outcome is Outcome.SURVIVED or is_allowed:
         return finding
     raise AssertionError(_verdict_sentence(name, audited_claim, finding))
@@ -146,7 +155,8 @@ def assert_private(
 def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Finding) -> str:
     """What was found of a claim, with the witness, the notes and the seed."""
     if finding.outcome is not Outcome.FALSIFIED:
-        verdict = f"{name}: {finding.outcome.name}, {finding.outcome.value}"
+        reason = finding.why_too_few or finding.outcome.value
+        verdict = f"{name}: {finding.outcome.name}, {reason}"
     elif not isinstance(finding.claim, Loss):
         verdict = f"{name} breaks its claim {claim!r}"
     else:
@@ -163,4 +173,5 @@ def _verdict_sentence(name: str, claim: Loss | Sensitivity | None, finding: Find
             leak += f", and {claimed:.4g} is claimed"
         verdict = f"{name} leaks {leak}"
     notes = " ".join(("", *finding.notes))
-    return f"{verdict}: {finding.witness} (seed {finding.seed}).{notes}"
+    untested = f" Not tested: {kinds_of(finding.not_tested)}." if finding.not_tested else ""
+    return f"{verdict}: {finding.witness} (seed {finding.seed}).{notes}{untested}"

@@ -89,6 +89,9 @@ def reachable(x: Array, value: float, scale: float) -> NDArray[np.bool_]:
     return is_reachable
 
 
+BITS_ALONE = "only low bits were looked at; audit looks at whole outputs"
+
+
 @without_values
 def audit_bits(
     release: Mechanism | Callable[..., Any],
@@ -182,9 +185,8 @@ def audit_bits(
         return np.stack(columns, axis=1)
 
     names = [kind if width == 1 else f"{kind}, number {j}" for j in range(width) for kind in kinds]
-    return noted(
-        audit_by_codes(coded, names, pair, checked_loss, runs, confidence, rng=rng), release, pair
-    )
+    finding = audit_by_codes(coded, names, pair, checked_loss, runs, confidence, rng=rng)
+    return noted(finding, release, pair, events=BITS_ALONE, bits=True)
 
 
 def _pair_as_vectors(pair: Any) -> tuple[Array, Array]:

@@ -25,6 +25,8 @@ from accountant.domains import DELTA
 from accountant.errors import ParameterError
 from accountant.randomness import Rng
 from audits.attacks.declared_mechanism import audit_declared
+from audits.attacks.half_noise import judged
+from audits.attacks.not_tested import not_tested
 from audits.attacks.sensitivity import audit_sensitivity
 from audits.attacks.sequential import watch
 from audits.attacks.tested_rules import RuleResult, guess_in_blocks
@@ -109,8 +111,9 @@ def audit(
     -------
     Finding
         The outcome, a lower bound on epsilon at ``delta``, rounded down, and notes on the release.
-        What is not FALSIFIED is INCONCLUSIVE if so few runs could not have falsified the claim, or
-        if ``unseen`` names parts of the outputs that cannot be looked into.
+        What is not FALSIFIED is INCONCLUSIVE if so few runs would not have seen half the noise,
+        with ``needed_runs`` that would, or if ``unseen`` names parts of the outputs that cannot be
+        looked into.
 
     Raises
     ------
@@ -148,7 +151,8 @@ def audit(
     if early:
         return watch(release, pair, claim, runs, confidence, delta, rng, executor)
     finding = distinguish(release, pair, claim, runs, confidence, delta, rng, executor)
-    return noted(finding, release, pair)
+    mechanism = release if isinstance(release, Mechanism) else None
+    return noted(judged(finding, mechanism, confidence), release, pair)
 
 
 def distinguish(
@@ -163,7 +167,8 @@ def distinguish(
 ) -> Finding:
     """Audit a release by guessing, in a number of runs fixed in advance.
 
-    Arguments and result are those of `audit`, but the finding has no notes on the release.
+    Arguments and result are those of `audit`, but the finding has no notes on the release, and is
+    not yet judged by half the noise.
     """
     start = time.perf_counter()
     runs = RUNS.check("runs", runs)
@@ -203,11 +208,21 @@ def distinguish(
     return replace(finding, outcome=outcome_at(finding, confidence))
 
 
-def noted(finding: Finding, release: Any, pair: Any) -> Finding:
-    """The finding, with notes on its release from a few more calls of it.
+def noted(
+    finding: Finding,
+    release: Any,
+    pair: Any,
+    *,
+    pairs_tried: str = "",
+    events: str = "",
+    bits: bool = False,
+) -> Finding:
+    """The finding, with notes on its release from a few more calls, and what was not looked at.
 
-    A mechanism has no notes.
+    A mechanism has no notes.  What was looked at is said as `not_tested` takes it.
     """
+    reasons = not_tested(release, pair, finding.unseen, pairs_tried, events, bits)
+    finding = replace(finding, not_tested=reasons)
     if isinstance(release, Mechanism):
         return finding
     draw = release.draw if isinstance(release, ScoredDraw) else vectorised(release)

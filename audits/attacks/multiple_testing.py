@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from accountant.errors import ParameterError
 from accountant.randomness import Rng
 from audits.attacks.front import distinguish, noted
+from audits.attacks.half_noise import judged
 from audits.claims.arguments import CONFIDENCE, RUNS, checked_pair, seed_and_generator
 from audits.claims.claims import ClaimLike, checked_claims
 from audits.claims.findings import Finding, Outcome
@@ -200,8 +201,12 @@ def audit_family(
         )
         name = describe_pair(*pair) if claim is None else f"{describe_pair(*pair)}, {claim!r}"
         members.append(
-            Member(f"{name}, by {event}" if event else name, noted(finding, release, pair))
+            Member(
+                f"{name}, by {event}" if event else name,
+                noted(finding, release, pair, events=f"only {event} was looked at" * bool(event)),
+            )
         )
+    mechanism = release if isinstance(release, Mechanism) else None
     rejected = _holm_rejections([member.finding for member in members], error)
     for position, member in enumerate(members):
         # Each test had an equal part of the error.  Holm's method may reject more claims than these
@@ -211,7 +216,10 @@ def audit_family(
             outcome = Outcome.FALSIFIED
         elif outcome is Outcome.FALSIFIED:
             outcome = Outcome.SURVIVED
-        members[position] = replace(member, finding=replace(member.finding, outcome=outcome))
+        finding = replace(member.finding, outcome=outcome)
+        if position % len(readings) == 0:  # an event may show less than the whole output does
+            finding = judged(finding, mechanism, confidence_per_test)
+        members[position] = replace(member, finding=finding)
     return Family(
         members=tuple(members),
         falsified=tuple(members[position] for position in sorted(rejected)),

@@ -38,6 +38,8 @@ CODE_NAMES = (
     "its last part",
 )
 
+CODES_ALONE = "only types, lengths and values with a mass were looked at; audit looks at sizes too"
+
 
 @without_values
 def audit_atoms(
@@ -113,7 +115,8 @@ def audit_atoms(
 
     finding = audit_by_codes(coded, CODE_NAMES, pair, checked_loss, runs, confidence, delta, rng)
     finding = replace(finding, unseen=tuple(unseen)[:MAX_UNSEEN])
-    return noted(replace(finding, outcome=outcome_at(finding, confidence)), release, pair)
+    finding = replace(finding, outcome=outcome_at(finding, confidence))
+    return noted(finding, release, pair, events=CODES_ALONE)
 
 
 def listed_outputs(

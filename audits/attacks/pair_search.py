@@ -23,6 +23,7 @@ from accountant.errors import ParameterError
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
 from audits.attacks.front import distinguish, noted
+from audits.attacks.half_noise import judged
 from audits.attacks.output_codes import check_arguments
 from audits.claims.arguments import seed_and_generator
 from audits.claims.claims import ClaimLike
@@ -135,7 +136,10 @@ def search_pairs(
         seconds=time.perf_counter() - start,
     )
     ranked = sorted(pairs.ranking.values(), key=lambda row: -row[1])
-    finding = noted(finding, release, best.pair)
+    mechanism = release if isinstance(release, Mechanism) else None
+    pairs_tried = f"{len(ranked)} pairs were tried, and the best one tested"
+    finding = judged(finding, mechanism, confidence)
+    finding = noted(finding, release, best.pair, pairs_tried=pairs_tried)
     return Search(finding, best, tuple(ranked), pairs.refused, pairs.runs)
 
 

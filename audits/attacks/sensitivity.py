@@ -21,9 +21,20 @@ from accountant.domains import NON_NEGATIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng
+from audits.attacks.not_tested import fixed_arguments
 from audits.claims.arguments import CONFIDENCE, checked_pair, seed_and_generator
 from audits.claims.claims import Sensitivity
-from audits.claims.findings import Finding, GuessCounts, Outcome
+from audits.claims.findings import (
+    ARGUMENTS,
+    OTHER_EVENTS,
+    OTHER_PAIRS,
+    SIDE_EFFECTS,
+    TIMING,
+    Finding,
+    GuessCounts,
+    NotTested,
+    Outcome,
+)
 from audits.neighbours.adjacent_chains import Step, adjacent_chains, bounding_box, neighbours_near
 from audits.neighbours.patterns import candidate_pairs
 from audits.neighbours.value_spaces import Box, checked_relation
@@ -192,6 +203,7 @@ def audit_sensitivity(
             budget=budget,
             rng=rng,
         )
+    fixed = fixed_arguments(query)
     return Finding(
         outcome=probe.outcome,
         epsilon_lower=0.0,
@@ -203,6 +215,13 @@ def audit_sensitivity(
         seed=probe.seed,
         claim=None,
         guesses=GuessCounts(0, 0, 0),
+        not_tested=(
+            NotTested(TIMING, "audit_timing looks at it"),
+            NotTested(OTHER_PAIRS, f"{probe.evaluations:,} data sets were tried"),
+            NotTested(SIDE_EFFECTS, "files, network, globals"),
+            *([NotTested(ARGUMENTS, ", ".join(fixed))] if fixed else []),
+            NotTested(OTHER_EVENTS, "noise is not looked at; audit does"),
+        ),
     )
 
 

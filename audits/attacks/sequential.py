@@ -23,6 +23,8 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.attacks.declared_mechanism import SCORE_DESCRIPTION, likelihood_ratio_score
+from audits.attacks.half_noise import judged
+from audits.attacks.not_tested import not_tested
 from audits.attacks.tested_rules import RuleResult, append_runs, guess_counts
 from audits.claims.arguments import (
     CONFIDENCE,
@@ -156,7 +158,7 @@ def watch(
         claim, tested_delta, bound_confidence
     ) or bets.could_stop(guesses.runs)
     survived = Outcome.SURVIVED if could_falsify and not unseen else Outcome.INCONCLUSIVE
-    return Finding(
+    finding = Finding(
         outcome=Outcome.FALSIFIED if falsified else survived,
         epsilon_lower=epsilon_lower,
         delta=tested_delta,
@@ -170,7 +172,10 @@ def watch(
         stopped=bets.stopped,
         unseen=unseen,
         notes=release_notes(getattr(bets.draw, "draw", bets.draw), bets.pair, bets.runs),
+        not_tested=not_tested(release, pair, unseen),
     )
+    mechanism = release if isinstance(release, Mechanism) else None
+    return judged(finding, mechanism, bound_confidence)
 
 
 @final

@@ -8,8 +8,9 @@ outcome means "private", for an audit cannot prove that.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -20,11 +21,27 @@ from audits.statistics.binomial_bounds import epsilon_lower, epsilon_lower_every
 from audits.statistics.combined_tests import combined_epsilon_lower
 from audits.statistics.delta_leaks import epsilon_lower_with_leaks
 
+# The kinds of what an audit did not look at.
+LOW_BITS, TIMING, OTHER_PAIRS = "low bits", "timing", "other pairs"
+SIDE_EFFECTS, ARGUMENTS = "side effects", "arguments never varied"
+UNSEEN_PARTS, OTHER_EVENTS = "unseen parts", "other events"
+
+
+class NotTested(NamedTuple):
+    """What an audit did not look at: a kind, such as "timing", and which or why, in words."""
+
+    kind: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.sentence})"
+
 
 class Outcome(enum.Enum):
     """What the evidence says of a claim: FALSIFIED, SURVIVED or INCONCLUSIVE.
 
-    INCONCLUSIVE audits falsified nothing, but could not have (too few runs), or did not see all.
+    INCONCLUSIVE audits falsified nothing, but would not have seen half the noise either, as their
+    runs are too few, or did not see all of the outputs.
 
     Examples
     --------
@@ -37,7 +54,7 @@ class Outcome(enum.Enum):
 
     FALSIFIED = "the data contradict the claim at this confidence"
     SURVIVED = "the data do not contradict the claim; that is no proof"
-    INCONCLUSIVE = "the runs could not have contradicted the claim, or the audit did not see all"
+    INCONCLUSIVE = "the runs would not have seen half the noise, or the audit did not see all"
 
 
 @final
@@ -173,6 +190,17 @@ class Finding(TableDisplay):
         Whether they reveal the value is not known.
     notes : tuple of str, optional
         Sentences on the release: that a seed does not repeat it, that it changes its value.
+    noise : str, optional
+        The kind of noise by which it was judged whether the runs would have seen half of it: that
+        of the declared mechanism; for a function, which may have any, Laplace noise if the claim is
+        pure, else Gaussian noise.  "" where nothing was judged so.
+    needed_runs : int, optional
+        A number of runs that would see half of this noise, with probability 95 %, if these runs
+        would not.  None if they would, or if no number of runs is known to.
+    not_tested : tuple of (str, str), optional
+        What the audit did not look at, as pairs of a kind and a sentence.  The kinds are "low
+        bits", "timing", "other pairs", "side effects", "arguments never varied", "unseen parts" and
+        "other events".
 
     Examples
     --------
@@ -199,11 +227,16 @@ class Finding(TableDisplay):
     stopped: int | None = None
     unseen: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    noise: str = ""
+    needed_runs: int | None = None
+    not_tested: tuple[NotTested, ...] = ()
 
     def __repr__(self) -> str:
         claimed = "" if self.claim is None else f", claimed {self.claim!r}"
         bound_text = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
-        return f"<Finding: {self.outcome.name}, {bound_text}{claimed}, {self.runs:,} runs>"
+        untested = f"; not tested: {kinds_of(self.not_tested)}" if self.not_tested else ""
+        runs = f"{self.runs:,} runs{untested}"
+        return f"<Finding: {self.outcome.name}, {bound_text}{claimed}, {runs}>"
 
     def _table(self) -> Table:
         rows = [
@@ -216,9 +249,19 @@ class Finding(TableDisplay):
             ("seed", self.seed),
             ("seen", self.witness),
             *(("not looked into", part) for part in self.unseen),
+            *([("inconclusive", self.why_too_few)] if self.why_too_few else []),
             *(("note", note) for note in self.notes),
+            *([("not tested", kinds_of(self.not_tested))] if self.not_tested else []),
         ]
         return Table(FACTS, rows, lower=("epsilon, at least",))
+
+    @property
+    def why_too_few(self) -> str:
+        """Why the runs of an INCONCLUSIVE audit decide nothing, and how many would; else ""."""
+        is_weak = self.outcome is Outcome.INCONCLUSIVE and bool(self.noise)
+        # What was not looked into stays so in any number of runs.
+        is_weak = is_weak and (self.needed_runs is not None or not self.unseen)
+        return too_few_runs(self.noise, self.needed_runs) if is_weak else ""
 
     def refutes(self, confidence: float) -> bool:
         """Whether the same evidence falsifies the claim at another confidence.
@@ -245,9 +288,29 @@ class Finding(TableDisplay):
         return self.guesses.refutes(self.claim, self.delta, confidence)
 
 
+def kinds_of(not_tested: Iterable[NotTested]) -> str:
+    """The kinds in one line, each once."""
+    return ", ".join(dict.fromkeys(reason.kind for reason in not_tested))
+
+
+def too_few_runs(noise: str, needed_runs: int | None) -> str:
+    """The reason of an INCONCLUSIVE audit that saw all, and the number of runs that decides."""
+    if not noise:
+        return "too few runs to decide"
+    if needed_runs is None:
+        return f"no number of runs is known to see half of {noise}"
+    return f"too few runs to see half of {noise}; {needed_runs:,} would"
+
+
 def as_expected(outcome: Outcome, expected: Outcome) -> bool:
     """True if an honest subject was not falsified, or a broken one was."""
     return (outcome is Outcome.FALSIFIED) == (expected is Outcome.FALSIFIED)
+
+
+def is_only_weak(finding: Finding) -> bool:
+    """Whether an INCONCLUSIVE audit could have falsified the claim, but not half the noise."""
+    is_weak = finding.outcome is Outcome.INCONCLUSIVE and bool(finding.noise)
+    return is_weak and not finding.unseen and could_refute(finding, finding.confidence)
 
 
 def could_refute(finding: Finding, confidence: float) -> bool:

@@ -59,7 +59,7 @@ class Options:
         bool, typer.Option("--resume", help="Continue from the rows kept at Ctrl-C; needs --json.")
     ] = False
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 3 where runs are too few to decide.")
+        bool, typer.Option("--strict", help="Exit 3 where runs are too few to see half the noise.")
     ] = False
     max_seconds: Annotated[
         str, typer.Option(metavar="S", help="Wall time of the code, in seconds, for each row.")

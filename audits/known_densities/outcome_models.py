@@ -6,18 +6,29 @@ From such a pair of distributions `sample_size` computes how many runs detect a 
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
+from accountant.errors import ParameterError
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
 from mechanisms.base.mechanism import Mechanism
+from mechanisms.base.supports import Lattice
 
 # Cells into which continuous outputs are divided, and draws in place of cells where a mechanism has
 # none.  More would be more accurate, and take longer.
 CELLS, DRAWS = 4000, 200_000
+# Draws for less noise than is claimed; and the share of the claimed epsilon at which the worst pair
+# is taken of a mechanism without a scale, as at the whole epsilon it may differ in rare outputs
+# alone.
+LESS_NOISE_DRAWS, PAIR_SHARE = 20_000, 0.5
 
 
 @final
@@ -60,13 +71,42 @@ def laplace(truth: float) -> OutcomePair:
 
 def gaussian(truth: float, delta: float) -> OutcomePair:
     """Gaussian noise whose epsilon at ``delta`` is ``truth``."""
-    from scipy.special import ndtr
+    return gaussian_at_distance(gaussian_distance(truth, delta))
 
+
+def gaussian_distance(epsilon: float, delta: float) -> float:
+    """The distance of two values, in scales of Gaussian noise, that costs (epsilon, delta)."""
     from accountant.planning.calibration import calibrate
     from mechanisms.gaussian import Gaussian
 
-    mechanism: Any = calibrate(Gaussian, sensitivity=1.0, epsilon=truth, delta=delta)
-    mu = 1 / mechanism.scale
+    mechanism: Any = calibrate(Gaussian, sensitivity=1.0, epsilon=epsilon, delta=delta)
+    return float(1 / mechanism.scale)
+
+
+def claimed_distance(claim: Loss, delta: float) -> float | None:
+    """The distance of two values, in scales of Gaussian noise, that costs what is claimed.
+
+    It is None if none does.  For a claim of a whole curve it is the distance that has the claimed
+    delta at epsilon 0.
+    """
+    from scipy.special import ndtri
+
+    if isinstance(claim, GaussianLoss):
+        return claim.mu
+    if isinstance(claim, ApproxLoss):
+        epsilon = claim.epsilon_at(delta)
+        return gaussian_distance(epsilon, delta) if delta > 0 and 0 < epsilon < math.inf else None
+    variation = claim.delta_at(0.0)
+    if claim.pure < math.inf or not 0 < variation < 1:
+        return None
+    # The values are mu apart, and delta at epsilon 0 is P(|X| < mu / 2) of standard normal X.
+    return 2 * float(ndtri((1 + variation) / 2))
+
+
+def gaussian_at_distance(mu: float) -> OutcomePair:
+    """Gaussian noise whose two values are ``mu`` scales apart."""
+    from scipy.special import ndtr
+
     x = np.concatenate([[-np.inf], np.linspace(-8.5, 8.5 + mu, CELLS), [np.inf]])
     # Masses are differences of the smaller tail, so that far cells keep their digits.
     first_masses, second_masses = (
@@ -83,29 +123,76 @@ def example_pairs(truth: float, delta: float) -> list[OutcomePair]:
     return [*pure_pairs, gaussian(truth, delta)] if delta > 0 else pure_pairs
 
 
-def worst_outcome_pair(mechanism: Mechanism, epsilon: float) -> OutcomePair:
-    """The worst pair of a declared mechanism: its outcomes, or 200,000 draws with their density."""
+def worst_outcome_pair(
+    mechanism: Mechanism, epsilon: float, sharpness: float = 1.0, draws: int = DRAWS
+) -> OutcomePair:
+    """The worst pair of a declared mechanism: its outcomes, or draws with their density.
+
+    The densities are taken to the power ``sharpness``, and normalised: that multiplies every
+    privacy loss, as less noise does.
+    """
     first_value, second_value = mechanism.worst_pair(epsilon)
-    cells = mechanism.support.cells(first_value, second_value)
+    cells = None
+    axes = 0 if isinstance(mechanism.support, Lattice) else np.ndim(first_value)
+    with contextlib.suppress(ParameterError):  # too many outputs to be listed
+        if np.ndim(first_value) == axes:
+            cells = mechanism.support.cells(first_value, second_value)
     if cells is not None:
-        p, q = (
-            np.ravel(cells.measure * np.exp(mechanism.log_density(cells.outputs, value)))
-            for value in (first_value, second_value)
-        )
-        keep = (p > 0) | (q > 0)
-        return OutcomePair(repr(mechanism), p[keep], q[keep])
-    rng, half = np.random.default_rng(0), DRAWS // 2
-    drawn = [mechanism.release(value, rng, half) for value in (first_value, second_value)]
-    losses = np.concatenate(
-        [
-            np.ravel(
-                mechanism.log_density(outputs, first_value)
-                - mechanism.log_density(outputs, second_value)
-            )
-            for outputs in drawn
-        ]
+        outputs, log_measure = cells.outputs, np.log(cells.measure)
+    else:
+        rng, half = np.random.default_rng(0), draws // 2
+        drawn = [mechanism.release(value, rng, half) for value in (first_value, second_value)]
+        outputs, log_measure = np.concatenate(drawn), np.zeros(1)
+    log_p, log_q = (
+        np.ravel(mechanism.log_density(outputs, value)) for value in (first_value, second_value)
     )
-    # The outcomes are the draws from both values.  Given a draw, the first value has the posterior
-    # probability 1 / (1 + e^-loss), which is in proportion to the draw's probability under it.
-    p, q = 1 / (1 + np.exp(-losses)), 1 / (1 + np.exp(losses))
-    return OutcomePair(repr(mechanism), p / p.sum(), q / q.sum())
+    if cells is None:
+        # The draws from both values have the density p + q, so each stands for 1 / (p + q).
+        log_measure = -np.logaddexp(log_p, log_q)
+    masses = [log_measure + sharpness * log_density for log_density in (log_p, log_q)]
+    p, q = (np.ravel(np.exp(log_mass - np.max(log_mass))) for log_mass in masses)
+    keep = (p > 0) | (q > 0)
+    return OutcomePair(repr(mechanism), p[keep] / p.sum(), q[keep] / q.sum())
+
+
+def less_noise(
+    mechanism: Mechanism | None, claim: Loss, delta: float, factor: float
+) -> OutcomePair | None:
+    """A release that costs ``factor`` times what is claimed, for it has so much less noise.
+
+    It has the kind of noise that `noise_kind` names.  None where the claim's epsilon at ``delta``
+    is 0 or infinite, or no noise of this kind has it.
+    """
+    epsilon = claim.epsilon_at(delta)
+    if mechanism is None and claim.pure < math.inf:
+        return laplace(factor * claim.pure) if claim.pure > 0 else None
+    if mechanism is None or isinstance(mechanism.loss, GaussianLoss):
+        mu = claimed_distance(claim, delta)
+        return None if mu is None else gaussian_at_distance(factor * mu)
+    own_epsilon = mechanism.loss.epsilon_at(delta)
+    if not (0 < epsilon < math.inf and 0 < own_epsilon < math.inf):
+        return None
+    sharpness = factor * epsilon / own_epsilon
+    if hasattr(mechanism, "scale"):
+        scaled: Any = mechanism
+        with contextlib.suppress(ParameterError):
+            scaled = dataclasses.replace(scaled, scale=scaled.scale / sharpness)
+            return worst_outcome_pair(scaled, epsilon, draws=LESS_NOISE_DRAWS)
+    return worst_outcome_pair(mechanism, PAIR_SHARE * epsilon, sharpness, LESS_NOISE_DRAWS)
+
+
+def true_epsilon(mechanism: Mechanism | None, claim: Loss, delta: float, factor: float) -> float:
+    """The epsilon at ``delta`` of the release of `less_noise`."""
+    is_gaussian = mechanism is None or isinstance(mechanism.loss, GaussianLoss)
+    if is_gaussian and isinstance(claim, (GaussianLoss, ApproxLoss)) and delta > 0:
+        mu = claimed_distance(claim, delta)
+        if mu is not None:
+            return GaussianLoss(factor * mu).epsilon_at(delta)
+    return factor * claim.epsilon_at(delta)
+
+
+def noise_kind(mechanism: Mechanism | None, claim: Loss) -> str:
+    """The kind of noise of a release, in words; a function's is assumed by its claim."""
+    if mechanism is not None:
+        return f"the noise of {type(mechanism).__name__}"
+    return f"{'Laplace' if claim.pure < math.inf else 'Gaussian'} noise"

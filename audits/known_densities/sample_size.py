@@ -25,6 +25,7 @@ from accountant.numerics.search import grow_until, least_float_that, least_integ
 from audits.known_densities.outcome_models import OutcomePair
 from audits.statistics.binomial_bounds import leak_count_quantile, max_correct_probability
 
+POWER = 0.95  # probability with which reports say that runs detect a violation
 MAX_RUNS = 2**50  # more runs than this count as infinitely many
 MAX_CUTS = 60  # cuts that are tried; with more the guess test may need a few runs less
 
@@ -44,20 +45,29 @@ def runs_needed(
     pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
 ) -> RunsNeeded:
     """Runs that the best possible test and the guess test need; infinite if no number suffices."""
-    limit, guess = neyman_pearson_runs(pair, claim, delta, alpha, power), math.inf
-    for cut in _promising_cuts(pair, claim, delta, alpha, power):
-        guess = min(guess, guess_test_runs(pair, cut, claim, delta, alpha, power))
+    limit = neyman_pearson_runs(pair, claim, delta, alpha, power)
+    guess = best_guess_test_runs(pair, claim, delta, alpha, power)
     return RunsNeeded(pair.name, power, min(limit, guess), guess)
 
 
-def guess_test_sees(
-    pair: OutcomePair, runs: int, claim: float, delta: float, alpha: float, power: float
-) -> bool:
-    """Whether the guess test detects the violation with probability ``power`` in ``runs`` runs."""
-    return any(
-        guess_test_power(runs, *guess_rates(pair, cut), claim, delta, alpha) >= power
-        for cut in _promising_cuts(pair, claim, delta, alpha, power)
-    )
+def best_guess_test_runs(
+    pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
+) -> float:
+    """Runs that the guess test needs; infinite if no number suffices."""
+    cuts = promising_cuts(pair, claim, delta, alpha, power)
+    runs = (guess_test_runs(pair, cut, claim, delta, alpha, power) for cut in cuts)
+    return min(runs, default=math.inf)
+
+
+def every_run_test_runs(pair: OutcomePair, delta: float, alpha: float, power: float) -> float:
+    """Runs that the test of (0, delta) needs, which guesses the likelier value in every run.
+
+    Under (0, delta)-DP a guess is right with probability (1 + delta) / 2 at most.  That is what a
+    pure claim of the log-odds of this probability allows.
+    """
+    nearly_zero = 0.0 if delta <= 0 else math.log1p(delta) - math.log1p(-delta)
+    right = float(np.maximum(pair.first, pair.second).sum()) / 2
+    return _fewest_runs(1.0, right, nearly_zero, 0.0, alpha, power)
 
 
 def neyman_pearson_runs(
@@ -136,7 +146,12 @@ def guess_test_runs(
     pair: OutcomePair, cut: float, claim: float, delta: float, alpha: float, power: float
 ) -> float:
     """Fewest runs with which the guess test at this cut detects the violation; by bisection."""
-    guess_rate, right = guess_rates(pair, cut)
+    return _fewest_runs(*guess_rates(pair, cut), claim, delta, alpha, power)
+
+
+def _fewest_runs(
+    guess_rate: float, right: float, claim: float, delta: float, alpha: float, power: float
+) -> float:
     if right <= max_correct_probability(claim):
         return math.inf
 
@@ -180,7 +195,7 @@ def guess_test_power(
     )
 
 
-def _promising_cuts(
+def promising_cuts(
     pair: OutcomePair, claim: float, delta: float, alpha: float, power: float
 ) -> list[float]:
     """The two cuts, or fewer, that need the fewest runs by the normal approximation.

@@ -6,6 +6,8 @@ values, or an algorithm with two data sets.  The pytest plugin loads this file w
 
 from __future__ import annotations
 
+import functools
+import math
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -21,9 +23,16 @@ from audits.algorithm_runs.fits import declared_plan
 from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.attacks.assertion import excess_over
 from audits.attacks.front import audit
+from audits.attacks.half_noise import (
+    TESTED_SHARE,
+    all_runs,
+    least_factor_seen,
+    least_test_runs,
+)
 from audits.claims.arguments import RUNS, claimed_delta
-from audits.claims.claims import ClaimLike, Sensitivity, checked_claim
-from audits.claims.findings import ClaimPoint, Finding, Outcome
+from audits.claims.claims import ClaimLike, Sensitivity, checked_claim, claim_points
+from audits.claims.findings import ClaimPoint, Finding, Outcome, is_only_weak, kinds_of
+from audits.known_densities.outcome_models import true_epsilon
 from audits.pytest_support.failures import (
     ClaimFailed,
     Trial,
@@ -34,6 +43,7 @@ from audits.pytest_support.failures import (
     report_parameter_errors,
     type_text,
 )
+from audits.pytest_support.progress import duration
 from audits.statistics.binomial_bounds import max_correct_probability
 from audits.values.descriptions import describe_hidden_pair
 from mechanisms.base.mechanism import Mechanism
@@ -56,25 +66,27 @@ def assert_returned(
     runs: int | None,
     trial: Trial,
     claim: ClaimLike | None = None,
-) -> None:
+) -> Finding | None:
     """Assert that what a marked test returned is private as claimed, as far as audits see.
 
     The claim is (epsilon, delta) unless another is given, and ``runs`` are those of the trial.  An
-    algorithm runs once for every thousand of them.
+    algorithm runs once for every thousand of them, and has no finding.
     """
     with report_parameter_errors():
         requested = checked_claim(claim) or ApproxLoss(epsilon, delta)
         runs = trial.runs if runs is None else RUNS.check("runs", runs)
     subject, *parameters = returned if isinstance(returned, tuple) and returned else (returned,)
     if isinstance(subject, Mechanism) and not parameters:
-        _assert_returned_release(subject, None, None, requested, runs, trial)
-    elif _is_algorithm(subject) and len(parameters) in {2, 3}:
+        return _assert_returned_release(subject, None, None, requested, runs, trial)
+    if _is_algorithm(subject) and len(parameters) in {2, 3}:
         _assert_algorithm(subject, *parameters, requested=requested, runs=runs, trial=trial)
-    elif _is_release(subject) and len(parameters) in {1, 2}:
+        return None
+    if _is_release(subject) and len(parameters) in {1, 2}:
         returned_claim = parameters[1] if len(parameters) == 2 else None
-        _assert_returned_release(subject, parameters[0], returned_claim, requested, runs, trial)
-    else:
-        fail_misuse(f"{RETURN_FORMS}. This one returned {type_text(returned)}")
+        return _assert_returned_release(
+            subject, parameters[0], returned_claim, requested, runs, trial
+        )
+    return fail_misuse(f"{RETURN_FORMS}. This one returned {type_text(returned)}")
 
 
 def assert_release(
@@ -112,7 +124,7 @@ def assert_release(
 
 def _assert_returned_release(
     release: Any, pair: Any, returned_claim: Any, requested: Loss, runs: int, trial: Trial
-) -> None:
+) -> Finding:
     """Attack the declared claim (given, or the mechanism's own), else the requested one.
 
     The declared claim costs at most the requested one, so it is attacked where it reveals most.
@@ -130,7 +142,7 @@ def _assert_returned_release(
     else:
         claim, claim_source = requested, TEST_CLAIM
         delta = requested.delta if isinstance(requested, ApproxLoss) else None
-    _attack(
+    return _attack(
         release, pair, claim=claim, claim_source=claim_source, delta=delta, runs=runs, trial=trial
     )
 
@@ -147,25 +159,35 @@ def _attack(
 ) -> Finding:
     """Audit, and fail unless the claim survives a test that could have falsified it.
 
+    In a strict session it must also survive a test that would have seen half the noise.
+
     ``claim_source`` says in words where the claim is from.  Without a ``delta`` the claim is tested
     where audits test it.
     """
     __tracebackhide__ = True
-    with report_parameter_errors():  # a traceback would show the pair
+    advice = functools.partial(faster_audit, release, claim, delta, runs, trial.confidence)
+    with report_parameter_errors(), trial.progress(runs, advice):  # a traceback shows the pair
         finding = audit(release, pair, claim, runs, trial.confidence, delta, trial.seed)
     point = finding.point
     if point is None and isinstance(claim, Loss):
         point = ClaimPoint(claim.epsilon_at(finding.delta), finding.delta, finding.guesses)
+    is_passed = finding.outcome is Outcome.SURVIVED or (is_only_weak(finding) and not trial.strict)
+    if is_passed:
+        return finding
     if finding.outcome is Outcome.INCONCLUSIVE:
         _fail_inconclusive(finding, point, runs, trial)
-    if finding.outcome is Outcome.SURVIVED:
-        return finding
     headline = f"FALSIFIED: {display_name(release)}"
     event = finding.witness.partition(" was right ")[0]
     hidden = "" if pair is None else describe_hidden_pair(*pair)
-    optional_facts = ({"pair": hidden} if hidden else {}) | (
-        {"notes": " ".join(finding.notes)} if finding.notes else {}
-    )
+    optional_facts = {
+        name: fact
+        for name, fact in {
+            "pair": hidden,
+            "notes": " ".join(finding.notes),
+            "others": finding.not_tested and f"not tested: {kinds_of(finding.not_tested)}",
+        }.items()
+        if fact
+    }
     if point is None:  # a claim of sensitivity has no guesses
         raise ClaimFailed(
             failure_text(
@@ -187,6 +209,31 @@ def _attack(
             claim=f"epsilon <= {point.epsilon:.6g} at delta = {point.delta:.4g}, {claim_source}",
         )
     )
+
+
+def faster_audit(
+    release: Any, claim: Any, delta: float | None, runs: int, confidence: float, per_run: float
+) -> str:
+    """What an audit with fewer runs would see, and in what time, at ``per_run`` seconds a run.
+
+    It has a tenth of the runs, or if they would not see half the noise as many as would; "" if
+    fewer runs would not.
+    """
+    if not isinstance(claim, Loss):
+        return ""
+    mechanism = release if isinstance(release, Mechanism) else None
+    tested_delta = claimed_delta(claim) if delta is None else delta
+    is_curve = True if delta is None and claim_points(claim) else None
+    settings = mechanism, claim, tested_delta, 1 - confidence
+    factor, fewer = 2.0, all_runs(least_test_runs(*settings, 2.0, is_curve))
+    if fewer is not None and fewer <= runs // 10:
+        fewer = runs // 10
+        factor = least_factor_seen(*settings, int(TESTED_SHARE * fewer), is_curve) or factor
+    if fewer is None or fewer >= runs:
+        return ""
+    epsilon = true_epsilon(mechanism, claim, tested_delta, factor)
+    violation = f"epsilon >= {epsilon:.3g}" if epsilon < math.inf else "half the noise"
+    return f"; runs={fewer} would see {violation} in {duration(per_run * fewer)}"
 
 
 def _assert_algorithm(
@@ -260,6 +307,8 @@ def _fail_inconclusive(
             f"the audit cannot look into {', '.join(finding.unseen)}, so nothing is known of it; "
             "return its numbers, or an object with fields or items"
         )
+    if is_only_weak(finding):
+        fail_misuse(f"{finding.why_too_few} (--dp-strict)")
     if point is None:  # a claim of sensitivity has no guesses
         fail_misuse(f"{finding.outcome.value}: {finding.witness}")
     share = point.guesses.runs / runs  # of the runs that test; the others were learned from

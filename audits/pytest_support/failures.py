@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn, final
@@ -10,6 +10,8 @@ from typing import Any, NoReturn, final
 import pytest
 
 from accountant.errors import ParameterError
+from audits.pytest_support.progress import RunProgress, Screen
+from audits.runs.release_functions import ON_RUNS
 from mechanisms.base.mechanism import Mechanism
 
 
@@ -26,6 +28,22 @@ class Trial:
     confidence: float  # of the bound: a true claim fails with probability at most 1 - confidence
     seed: int
     repeat_command: str
+    strict: bool = False  # whether an audit that would not see half the noise fails
+    screen: Screen | None = None  # where it is said how long a slow audit takes
+
+    @contextmanager
+    def progress(self, runs: int, advice: Callable[[float], str]) -> Iterator[None]:
+        """Show on the screen how ``runs`` runs go on, if they are slow, as `RunProgress` does."""
+        if self.screen is None:
+            yield
+            return
+        run_progress = RunProgress(self.screen, runs, advice)
+        token = ON_RUNS.set(run_progress)
+        try:
+            yield
+        finally:
+            ON_RUNS.reset(token)
+            run_progress.end()
 
 
 def bound_text(epsilon: float, delta: float, trial: Trial) -> str:

@@ -84,6 +84,8 @@ def _case(suite: Xml.Element, row: ReportRow) -> None:
         f"witness: {escape_control(row.witness)}",
         *(f"note: {escape_control(note)}" for note in row.notes),
     ]
+    if row.not_tested:
+        lines.append(f"not tested: {escape_control('; '.join(map(str, row.not_tested)))}")
     if not row.decisive:
         lines.append(f"inconclusive: {escape_control(row.why_inconclusive)}")
     if not row.as_expected:

@@ -16,7 +16,12 @@ from accountant.reports.svg_axes import Tick
 from audits.claims.findings import Outcome
 from audits.report.figure import profile_figure
 from audits.report.power import power_of
-from audits.report.summary import confidence_sentence, power_sentence, verdict_sentence
+from audits.report.summary import (
+    confidence_sentence,
+    not_tested_sentence,
+    power_sentence,
+    verdict_sentence,
+)
 from audits.report.words import (
     CLOSING,
     PROFILE_HEAD,
@@ -151,6 +156,7 @@ def to_html(result: Result) -> str:
         "findings.html", "audits.report", result=result, tables=tables, head=HEAD, closing=CLOSING,
         wrong=wrong, known=[row for row in rows if not row.own], sure=error_sentence(rows),
         verdict=verdict_sentence(rows), seen=power_sentence(result, power),
+        untested=not_tested_sentence(rows),
         joint=confidence_sentence(rows), joint_percent=bound_percent(rows), name=short_name,
         power=power, axis=epsilon_axis(rows), interval=interval_bar, shape=verdict_shape,
         shapes={name: sentence for name, sentence in VERDICTS.items() if name in shown},

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from accountant.formatting import escape_control, format_lower, format_short
-from audits.claims.findings import Outcome
+from audits.claims.findings import Outcome, kinds_of
 from audits.report.power import Power
 from audits.report.words import bound_percent
 from audits.results.result_file import Result
@@ -85,6 +85,15 @@ def power_sentence(result: Result, power: Power | None) -> str:
         if name == "could have proved"
     ]
     return " ".join(shown)
+
+
+def not_tested_sentence(rows: Sequence[ReportRow]) -> str:
+    """What the audits did not look at: of one row with which and why, of several the kinds."""
+    reasons = [reason for row in rows for reason in row.not_tested]
+    if not reasons:
+        return ""
+    shown = "; ".join(map(str, reasons)) if len(rows) == 1 else kinds_of(reasons)
+    return f"Not tested: {escape_control(shown)}."
 
 
 def confidence_sentence(rows: Sequence[ReportRow]) -> str:

@@ -21,6 +21,7 @@ from audits.report.summary import (
     confidence_sentence,
     first_rows,
     needs_summary,
+    not_tested_sentence,
     power_sentence,
     verdict_sentence,
 )
@@ -68,6 +69,8 @@ def print_report(result: Result, console: Console) -> None:
             console.print(literal_text(f"note on {row.subject}: {note}"), style="yellow")
     for library, reason in result.absent.items():
         console.print(literal_text(f"not audited: {library}, {reason}"), style="yellow")
+    if untested := not_tested_sentence(rows):
+        console.print(Text(untested), style="yellow")
     console.print(CLOSING, style="dim")
 
 

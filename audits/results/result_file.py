@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, final
 
 from accountant.errors import ParameterError
-from audits.claims.findings import Outcome
+from audits.claims.findings import NotTested, Outcome
 from audits.results.rows import ProfileCurve, ReportRow
 
 SCHEMA = 1  # the version of the file format
@@ -213,6 +213,9 @@ def _detail(row: ReportRow) -> dict[str, Any]:
         "guesses": None if row.guesses is None else list(row.guesses),
         "facts": [list(fact) for fact in row.facts],
         "notes": list(row.notes),
+        "noise": row.noise,
+        "needed_runs": row.needed_runs,
+        "not_tested": [reason._asdict() for reason in row.not_tested],
         "curve": curve,
     }
 
@@ -245,6 +248,12 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
         curve=curve,
         unseen=tuple(map(str, details.get("unseen", ()))),
         notes=tuple(map(str, details.get("notes", ()))),  # older files have none
+        noise=str(details.get("noise", "")),
+        needed_runs=details.get("needed_runs"),
+        not_tested=tuple(
+            NotTested(str(reason["kind"]), str(reason["sentence"]))
+            for reason in details.get("not_tested", ())
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from typing import final
 
 import numpy as np
 
-from audits.claims.findings import Outcome, as_expected
+from audits.claims.findings import NotTested, Outcome, as_expected, too_few_runs
 
 FAMILY_ERROR = 1e-6  # probability that at least one honest row of a whole run is called falsified
 # Kinds of the user's own subjects, which have no expected outcome.
@@ -83,7 +83,8 @@ class ReportRow:
     bound at the confidence of the verdict.  ``outcome`` is the verdict and ``expected`` the one
     that a correct audit gives.  ``guesses`` are the (right, made, runs) of a guess test,
     ``facts`` (name, value) pairs, ``unseen`` parts of outputs that were not looked into, and
-    ``notes`` sentences on the subject.
+    ``notes`` sentences on the subject.  ``noise``, ``needed_runs`` and ``not_tested`` are those of
+    `Finding`.
     """
 
     subject: str
@@ -104,6 +105,9 @@ class ReportRow:
     curve: ProfileCurve | None = None
     unseen: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    noise: str = ""
+    needed_runs: int | None = None
+    not_tested: tuple[NotTested, ...] = ()
 
     @property
     def as_expected(self) -> bool:
@@ -119,17 +123,15 @@ class ReportRow:
 
     @property
     def decisive(self) -> bool:
-        """True if the audit could have falsified the claim, and saw all of the outputs."""
+        """True if the audit would have seen half the noise, and saw all of the outputs."""
         return self.outcome is not Outcome.INCONCLUSIVE
 
     @property
     def why_inconclusive(self) -> str:
         """Why the row is inconclusive, if it is."""
-        return (
-            f"not looked into: {', '.join(self.unseen)}"
-            if self.unseen
-            else "too few runs to decide"
-        )
+        if self.unseen:
+            return f"not looked into: {', '.join(self.unseen)}"
+        return too_few_runs(self.noise, self.needed_runs)
 
 
 @final

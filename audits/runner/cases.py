@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,17 @@ from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
 from audits.attacks.floating_point import audit_bits
 from audits.attacks.front import audit
+from audits.attacks.half_noise import judged
 from audits.claims.arguments import claimed_delta
-from audits.claims.findings import Finding, Outcome, outcome_at
+from audits.claims.findings import (
+    OTHER_PAIRS,
+    SIDE_EFFECTS,
+    TIMING,
+    Finding,
+    NotTested,
+    Outcome,
+    outcome_at,
+)
 from audits.known_densities.hockey_stick import exact, exact_epsilon
 from audits.results.rows import FAMILY_ERROR, AuditCase, ProfileCurve, ReportRow, Settings
 from audits.runner.california_housing import algorithm_facts, load
@@ -45,6 +55,12 @@ ANSWERS_ABOVE = np.array([1.0, 1.0]), np.zeros(2)
 # The figure of a mechanism's privacy profile, its delta at each epsilon: numbers of epsilons, of
 # pairs of values, and of outputs that are drawn for each pair.
 POINTS, PAIRS, DRAWS = 17, 5, 20_000
+# A replay compares all that an algorithm publishes, bit by bit, on one pair of data sets.
+NOT_REPLAYED = (
+    NotTested(TIMING, "audit_timing looks at it"),
+    NotTested(OTHER_PAIRS, "one pair of data sets was tried"),
+    NotTested(SIDE_EFFECTS, "files, network, globals"),
+)
 LOSS_POINTS = 41  # number of epsilons in the figure of an algorithm's profile
 # No figure goes beyond MAX_EPSILON.  The figure of a claim that is not pure ends at its epsilon at
 # FIGURE_DELTA.  A probability of an infinite loss below ROUNDED_DELTA is taken for a rounding of 0.
@@ -103,6 +119,7 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
             exact=true_epsilon,
             confidence_of_verdict=verdict_confidence(),
             curve=curve,
+            mechanism=mechanism,
         )
 
     return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
@@ -227,11 +244,17 @@ def guess_test_row(
     exact: float | None,
     confidence_of_verdict: float,
     curve: ProfileCurve | None = None,
+    mechanism: Mechanism | None = None,
 ) -> ReportRow:
     """The row of a guess test whose verdict holds at ``confidence_of_verdict``.
 
-    ``exact`` is the true epsilon at the delta of the finding, None if it is not known.
+    ``exact`` is the true epsilon at the delta of the finding, None if it is not known, and
+    ``mechanism`` the declared mechanism that was audited, None if it was a function.
     """
+    outcome = outcome_at(finding, confidence_of_verdict)
+    verdict = replace(finding, outcome=outcome, needed_runs=None)
+    if finding.noise:
+        verdict = judged(verdict, mechanism, confidence_of_verdict)
     delta, guesses = finding.delta, finding.guesses
     epsilon = claim.epsilon_at(delta)
     # With probability delta a run may reveal its value, whatever epsilon is.
@@ -245,7 +268,7 @@ def guess_test_row(
         epsilon_lower=finding.epsilon_lower,
         confidence=finding.confidence,
         runs=finding.runs,
-        outcome=outcome_at(finding, confidence_of_verdict),
+        outcome=verdict.outcome,
         expected=expected,
         witness=finding.witness,
         evidence=f"guess test: {guesses.share:.1%} right, the claim allows {allowed}",
@@ -255,6 +278,9 @@ def guess_test_row(
         curve=curve,
         unseen=finding.unseen,
         notes=finding.notes,
+        noise=verdict.noise,
+        needed_runs=verdict.needed_runs,
+        not_tested=finding.not_tested,
     )
 
 
@@ -292,6 +318,7 @@ def _algorithm_row(
         verdict_lower=result.epsilon_lower(delta, verdict_confidence()),
         facts=facts,
         curve=curve,
+        not_tested=NOT_REPLAYED,
     )
 
 

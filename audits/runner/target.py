@@ -177,7 +177,12 @@ class TargetAudit:
             confidence_of_verdict=self.verdict,
         )
         if early:  # the bets and the last bound share the error
-            row = replace(row, outcome=finding.outcome, verdict_lower=finding.epsilon_lower)
+            row = replace(
+                row,
+                outcome=finding.outcome,
+                needed_runs=finding.needed_runs,
+                verdict_lower=finding.epsilon_lower,
+            )
         if finding.stopped is not None:
             row = replace(row, evidence=f"stopped at the first proof: {finding.witness}")
         return replace(row, witness=row.witness[:MAX_WITNESS])

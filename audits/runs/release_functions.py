@@ -19,10 +19,12 @@ import inspect
 import io
 import itertools
 import os
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -50,6 +52,8 @@ CHUNK = 1 << 15  # runs at a time, which fit in the processor's cache and bound 
 Draw = Callable[[Any, np.random.Generator, int], NDArray[Any]]
 ARRAY_TYPES = (bool, int, float, str, bytes)  # types that arrays hold as they are
 MAX_SHOWN = 200  # characters of an exception's message that are read
+# What is called with the runs and the seconds of each call of a release, in this context.
+ON_RUNS: ContextVar[Callable[[int, float], None] | None] = ContextVar("ON_RUNS", default=None)
 # Before and after an audit each value gets one more call for each RUNS_PER_CALL runs, and at most
 # MAX_CALLS.
 RUNS_PER_CALL, MAX_CALLS = 200, 16
@@ -175,6 +179,22 @@ def awaiting(call: Callable[..., Any], *, awaited: bool) -> Iterator[Callable[..
         yield lambda *arguments: runner.run(call(*arguments))
 
 
+def timed(call: Callable[..., Any], runs: int) -> Callable[..., Any]:
+    """The function of ``runs`` runs a call, which tells `ON_RUNS` of each call."""
+    on_runs = ON_RUNS.get()
+    if on_runs is None:
+        return call
+
+    def timed_call(*arguments: Any) -> Any:
+        begin = time.perf_counter()
+        try:
+            return call(*arguments)
+        finally:
+            on_runs(runs, time.perf_counter() - begin)
+
+    return timed_call
+
+
 def release_name(release: Any) -> str:
     """The name of a function, or of the type of another object; never what is bound to it."""
     inner = getattr(release, "func", release)
@@ -253,12 +273,13 @@ class Vectorised:
         release, form = self.release, self.form
         if not form.size:
             with awaiting(form.one_run(release), awaited=form.awaited) as call:
+                one_run = timed(call, 1)
                 run_values = itertools.islice(values, size)
                 outcome = _observed_outcome if self.observed else _outcome
-                return as_output_array([outcome(call, value, rng) for value in run_values])
+                return as_output_array([outcome(one_run, value, rng) for value in run_values])
         try:
             with awaiting(form.many_runs, awaited=form.awaited) as call_many:
-                outputs = call_many(release, next(values), rng, size)
+                outputs = timed(call_many, size)(release, next(values), rng, size)
         except ParameterError:  # an error of this package, which names the remedy
             raise
         except Exception as error:

@@ -751,3 +751,79 @@ def test_no_traceback_of_a_refusal_shows_the_pair(session):
     result.assert_outcomes(failed=1)
     assert "KeyError at" in result.stdout.str()
     assert "a secret name" not in result.stdout.str()
+
+
+def test_a_strict_session_fails_where_half_the_noise_would_not_be_seen(session):
+    body = """
+        @pytest.mark.dp(epsilon=1, runs=500)
+        def test_few():
+            return honest, PAIR
+
+        @pytest.mark.dp(epsilon=1, runs=1_000)
+        def test_enough():
+            return honest, PAIR
+        """
+    session(body).assert_outcomes(passed=2)
+    done = session(body, "--dp-strict")
+    done.assert_outcomes(passed=1, failed=1)
+    assert "too few runs to see half of Laplace noise; 690 would (--dp-strict)" in said(done)
+
+
+SURVIVORS = """
+    @pytest.mark.dp(epsilon=1, runs=500)
+    def test_few():
+        return honest, PAIR
+
+    @pytest.mark.dp(epsilon=1, runs=20_000)
+    def test_enough():
+        return honest, PAIR
+
+    @pytest.mark.dp(epsilon=1, runs=20_000)
+    def test_algorithm():
+        return Sum(), RECORDS, CHANGED
+    """
+
+
+def test_a_line_at_the_end_counts_the_survivors(session):
+    kinds = "; not tested: low bits, timing, other pairs, side effects"
+    done = session(SURVIVORS)
+    line = f"dp: 2 audits survived, 1 inconclusive (runs=710 would decide){kinds}"
+    assert line in said(done)
+    assert f"    {line}\n" in (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    done = session(SURVIVORS, "-k", "enough")
+    assert f"dp: 1 audit survived{kinds}" in said(done)
+    fixture = """
+        def test_two(audit):
+            audit(honest, PAIR, 1.0, runs=500)
+            audit(honest, PAIR, 1.0, runs=600)
+            audit(Laplace(scale=2.0), runs=20_000)
+        """
+    assert "dp: 1 audit survived, 2 inconclusive (runs=" in said(session(fixture))
+    failing = "@pytest.mark.dp(epsilon=1)\ndef test_it(): return half, PAIR"
+    assert "survived" not in said(session(failing))
+
+
+def test_what_was_found_is_a_property_of_the_test(session, pytester):
+    session(SURVIVORS, "-k", "few", "--junitxml=report.xml")
+    shown = (pytester.path / "report.xml").read_text()
+    for name, value in (
+        ("outcome", "INCONCLUSIVE"),
+        ("needed_runs", "660"),
+        ("not_tested", "low bits, timing, other pairs, side effects"),
+    ):
+        assert f'<property name="dp.{name}" value="{value}"' in shown
+
+
+def test_a_slow_release_says_how_long_it_takes(session, monkeypatch):
+    monkeypatch.setattr("audits.pytest_support.progress.MIN_SECONDS_SAID", 0.0)
+    done = session(
+        """
+        @pytest.mark.dp(epsilon=1, runs=2_000)
+        def test_slow():
+            return (lambda value, rng: value + rng.laplace()), PAIR
+        """
+    )
+    done.assert_outcomes(passed=1)
+    (line,) = (line for line in done.outlines if "for 2,000 runs" in line)
+    assert re.fullmatch(r"dp: \S+ s for 2,000 runs; runs=660 would see epsilon >= 2 in \S+ s", line)
+    assert "[#" not in said(done)  # there is no terminal

@@ -20,7 +20,7 @@ from audits import (
     probe_sensitivity,
     watch,
 )
-from audits.claims.findings import as_expected, could_refute
+from audits.claims.findings import as_expected, could_refute, is_only_weak
 from audits.classifiers.output_features import MAX_NUMBERS, output_features, unseen_parts
 from mechanisms import Laplace
 
@@ -125,7 +125,9 @@ def test_too_few_runs_are_no_survival(claim, few, enough, leaking):
     assert found.outcome is Outcome.INCONCLUSIVE
     assert not could_refute(found, found.confidence)
     more = audit(release, (0.0, 1.0), claim, enough, SURE, rng=1)
-    assert more.outcome is (Outcome.FALSIFIED if leaking else Outcome.SURVIVED)
+    # they see a release without noise, and perhaps not yet one with half of it
+    assert (more.outcome is Outcome.FALSIFIED) is leaking
+    assert leaking or more.outcome is Outcome.SURVIVED or is_only_weak(more)
     assert could_refute(more, more.confidence)
 
 

@@ -138,7 +138,7 @@ def test_a_part_that_is_kept_is_found(name):
 @pytest.mark.parametrize("name", HONEST)
 def test_an_honest_output_of_the_same_form_is_not_convicted(name):
     finding = audit(HONEST[name], (0, 1), 1.0, runs=1000, confidence=SURE, rng=1)
-    assert finding.outcome is Outcome.SURVIVED
+    assert finding.outcome is not Outcome.FALSIFIED
 
 
 @pytest.mark.parametrize("early", [False, True])

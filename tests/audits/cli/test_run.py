@@ -130,7 +130,14 @@ def test_the_whole_run_is_as_expected(everything):
     with open(path) as file:
         rows = json.load(file)["findings"]
     assert len(rows) == number
-    assert all(row["outcome"] == row["expected"] for row in rows)
+    # no number of runs shows a violation of its bound, as it is far above the truth
+    loosest = [row for row in rows if row["subject"].startswith("PureFromApproximate")]
+    assert [row["outcome"] for row in loosest] == ["inconclusive"] * len(loosest)
+    if number > len(ONE_OF_EACH):  # 200,000 runs, not 20,000, see half the noise of all others
+        decided = [row for row in rows if row not in loosest]
+        assert all(row["outcome"] == row["expected"] for row in decided)
+    fallen = [row["outcome"] == "falsified" for row in rows]
+    assert fallen == [row["expected"] == "falsified" for row in rows]
     honest = [row for row in rows if row["kind"] == "mechanism"]
     loose = {repr(one) for one in INSTANCES if one.loss_is_upper_bound}
     assert all(row["epsilon_lower"] <= row["claim"]["epsilon"] + 0.05 for row in honest)
@@ -238,7 +245,9 @@ def test_a_false_claim_exits_1(capsys, monkeypatch):
 def test_too_few_runs_are_inconclusive_under_strict(capsys):
     few = [ONE, "--samples", "20", "--seed", "1"]
     assert main(few) == 0
-    assert "too few runs to decide" in capsys.readouterr().out
+    assert "too few runs to see half of the noise of RandomizedResponse; 1,100 would" in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert main([*few, "--strict"]) == 3
     capsys.readouterr()
 

@@ -5,6 +5,7 @@ import math
 import re
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from audits.claims.findings import Outcome
@@ -14,6 +15,7 @@ from audits.report.power import power_of
 from audits.report.terminal import print_report
 from audits.results.short_names import short_name
 from audits.runner.cases import cases
+from mechanisms import Exponential, Gaussian
 from tests.audits.results.report_rows import result, row
 
 
@@ -69,9 +71,11 @@ def test_the_first_line_is_the_verdict_and_the_second_the_power():
     assert first(row("a"), row("b", **caught))[0] == (
         "No violation seen in 1 audit. The known fault was found."
     )
-    few = [row(name, outcome=Outcome.INCONCLUSIVE) for name in "bc"]
+    weak = {"outcome": Outcome.INCONCLUSIVE, "noise": "Laplace noise", "needed_runs": 690}
+    few = [row(name, **weak) for name in "bc"]
     assert first(row("a"), *few)[0] == (
-        "2 of 3 audits are inconclusive: too few runs to decide (b, c)."
+        "2 of 3 audits are inconclusive: "
+        "too few runs to see half of Laplace noise; 690 would (b, c)."
     )
     many = [row(f"f{i}", True, verdict_lower=2.0) for i in range(6)]
     assert first(*many)[0].endswith("f2 leaks ε ≥ 2.000, claimed 1; and 3 more.")
@@ -98,6 +102,31 @@ def test_the_power_is_that_of_the_guess_test_at_the_claim():
     assert needed[0] <= power.tested == 160_000
     fewer = replace(some, request=replace(some.request, samples=int(needed[0] * 1.25 * 0.98)))
     assert power_of(fewer).least == power.truths[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "claim", "noise"),
+    [
+        ("target", "f", (1.0, 0.0), "Laplace noise"),
+        ("target", "f", (1.0, 1e-5), "Gaussian noise"),
+        ("mechanism", repr(Exponential(2.0)), (1.0, 0.0), "the noise of Exponential"),
+        ("mechanism", repr(Gaussian.instances()[0]), (1.0, 1e-5), "the noise of Gaussian"),
+        ("specimen", "half_the_noise", (1.0, 0.0), "Laplace noise"),
+    ],
+)
+def test_what_would_have_been_seen_is_about_the_noise_of_the_release(kind, subject, claim, noise):
+    runs = {"runs": 10**6, "guesses": (7, 9, 800_000), "kind": kind}
+    some = result(row(subject, claim=claim, **runs))
+    power = power_of(replace(some, request=replace(some.request, samples=10**6)))
+    assert f" on by {noise} would have been seen" in power.sentence
+    # half the noise is twice the epsilon, or a little more with a delta
+    assert 1 < power.least <= power.truths[6]
+    assert 2 <= power.truths[6] < 2.3
+
+
+def test_of_many_subjects_it_is_about_laplace_noise():
+    rows = [row(repr(one), claim=(1.0, 1e-5)) for one in Gaussian.instances()[:2]]
+    assert "epsilon 1 up to 3 by Laplace noise" in power_of(result(*rows)).sentence
 
 
 def test_falsified_is_never_green_for_ones_own_function():

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 
 import pytest
 
@@ -62,13 +62,17 @@ def test_an_undecided_row_comes_back_with_what_was_not_seen(tmp_path):
     path = tmp_path / "r.json"
     path.write_text(to_json(result(unseen)))
     assert read_result(str(path), "FILE").rows == [unseen]
+    weak = replace(unseen, unseen=(), noise="Laplace noise", needed_runs=690)
+    (tmp_path / "weak.json").write_text(to_json(result(weak)))
+    assert read_result(str(tmp_path / "weak.json"), "FILE").rows == [weak]
     assert '"outcome": "inconclusive"' in path.read_text()
 
 
 def test_a_file_from_before_the_third_outcome_is_read(tmp_path):
     written = json.loads(to_json(result(row("few"), row("enough"))))
     for detail in written["details"]:
-        del detail["unseen"]
+        for name in ("unseen", "noise", "needed_runs", "not_tested"):
+            del detail[name]
     written["details"][0]["decisive"] = False
     path = tmp_path / "r.json"
     path.write_text(json.dumps(written))

@@ -28,3 +28,7 @@ def test_an_inconclusive_row_names_all_that_was_not_looked_into():
     )
     assert few.why_inconclusive == "too few runs to decide"
     assert unseen.why_inconclusive == "not looked into: output[1], output.x"
+    weak = row(outcome=INCONCLUSIVE, noise="the noise of Staircase", needed_runs=12_000)
+    assert (
+        weak.why_inconclusive == "too few runs to see half of the noise of Staircase; 12,000 would"
+    )

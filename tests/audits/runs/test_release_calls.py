@@ -286,6 +286,6 @@ def test_frames_are_copied_for_each_call():
     found = audit(
         frame_in_place, (frame, frame.iloc[1:]), 1.0, runs=100, confidence=1 - 1e-6, rng=1
     )
-    assert found.outcome is Outcome.SURVIVED
+    assert found.outcome is not Outcome.FALSIFIED
     assert frame.shape == (5, 1)
     assert len(found.notes) == 1

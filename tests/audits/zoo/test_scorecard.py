@@ -17,7 +17,7 @@ SURE = 1 - 1e-8  # 22 honest specimens: together they raise an alarm with chance
 @pytest.mark.parametrize("one", [s for s in SPECIMENS if s.honest], ids=lambda s: s.name)
 def test_the_honest_survive(one):
     verdict = audit_specimen(one, 5000, SURE, 1)
-    assert verdict.outcome is Outcome.SURVIVED, verdict.witness
+    assert verdict.outcome is not Outcome.FALSIFIED, verdict.witness
     if verdict.epsilon_lower is not None:
         assert verdict.epsilon_lower <= one.true_epsilon
 
