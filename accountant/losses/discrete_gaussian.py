@@ -20,11 +20,9 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, IntegerRange
 from accountant.errors import ParameterError
-from accountant.losses.finite import FINITE_CGF, FiniteLoss
-from accountant.losses.finite_pair import PairLoss
+from accountant.losses.finite import FiniteLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, orders
-from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up, round_up_square
@@ -79,10 +77,6 @@ class DiscreteGaussianLoss(FiniteLoss):
             )
             raise ParameterError("scale", self.scale, allowed)
 
-    def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the privacy profile of the listed pair."""
-        return _listed_pair(self.scale, self.shift).profile(epsilon)
-
     @property
     def reversed(self) -> DiscreteGaussianLoss:
         """The loss itself, as the noise is symmetric."""
@@ -90,23 +84,18 @@ class DiscreteGaussianLoss(FiniteLoss):
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
-        """Losses and probabilities of the listed pair."""
-        return _listed_pair(self.scale, self.shift).loss_pmf
+        """Losses and probabilities of the listed outcomes."""
+        return _listed_outcomes(self.scale, self.shift)
 
     @property
     def max_loss(self) -> float:
         """The largest listed loss, in nats."""
-        return _listed_pair(self.scale, self.shift).max_loss
+        return float(self.loss_pmf[0].max())
 
     @property
     def infinity(self) -> float:
-        """The mass where the other law is too small for a float, and 1e-300 of the unlisted."""
-        return _listed_pair(self.scale, self.shift).infinity
-
-    @property
-    def numerics(self) -> LossNumerics:
-        """A finite sum; a numerical bound where finite losses count as infinite."""
-        return LossNumerics(FINITE_CGF, is_numerical=self.infinity > 1e-100)
+        """An upper bound on the mass that is not listed, 1e-300."""
+        return UNLISTED_MASS
 
     @property
     def rho(self) -> float:
@@ -155,14 +144,16 @@ def _is_listed(scale: float, shift: int) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _listed_pair(scale: float, shift: int) -> PairLoss:
-    """Return the pair P about 0 against Q about ``shift``, with an outcome for each integer x."""
+def _listed_outcomes(scale: float, shift: int) -> tuple[Array, Array]:
+    """Return the losses of the pair P about 0 against Q about ``shift``, and their masses under P.
+
+    The loss of the integer x is ln P(x) - ln Q(x) = shift (shift - 2 x) / (2 scale^2).  It has all
+    its digits where the mass under Q is too small for a float.
+    """
     reach = math.ceil(LISTED_DEVIATIONS * scale)
     x = np.arange(-reach, reach + shift + 1)
     with np.errstate(over="ignore"):
-        p, q = (np.exp(-(((x - v) / scale) ** 2) / 2) / normaliser(scale) for v in (0, shift))
-    # What has too few digits counts as 0: the mass of the other law there has an infinite loss.
-    for mass in (p, q):
-        mass[mass < np.finfo(float).tiny] = 0.0
-    # The outcomes that are not listed are counted as if only P, or only Q, had them.
-    return PairLoss([*p, UNLISTED_MASS, 0.0], [*q, 0.0, UNLISTED_MASS])
+        mass = np.exp(-((x / scale) ** 2) / 2) / normaliser(scale)
+    # An outcome whose mass is too small for a float is not listed.
+    is_listed = mass >= np.finfo(float).tiny
+    return shift / scale * ((shift - 2 * x[is_listed]) / (2 * scale)), mass[is_listed]

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from accountant import DiscreteGaussianLoss, Loss
+from accountant import Loss
 from accountant.accountants import (
     advanced,
     bounded_range_composition,
@@ -25,7 +25,7 @@ from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.lattice import Lattice
-from accountant.losses import connect_the_dots, laplace, pure_and_approximate
+from accountant.losses import connect_the_dots, discrete_gaussian, laplace, pure_and_approximate
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
 from accountant.numerics.lognormal_cut import CutTransform
@@ -204,8 +204,8 @@ TERMS = {
     },
     "little discrete noise": {
         "masses too small for a float": Dropped(
-            DiscreteGaussianLoss, "infinity", "_listed_pair(self.scale, self.shift).infinity",
-            "UNLISTED_MASS",
+            discrete_gaussian, "_listed_outcomes", "mass >= np.finfo(float).tiny",
+            "(mass > 0) & (np.exp(-(((x - shift) / scale) ** 2) / 2) > 0)",
         ),
     },
     "far moments": {
