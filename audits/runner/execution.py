@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import importlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from typing import Any, Protocol, TypeVar
 
 from accountant.errors import ParameterError
@@ -17,6 +17,7 @@ from audits.results.rows import Settings, no_progress
 from audits.results.short_names import short_name
 from audits.runner.cases import cases
 
+WAKE_SECONDS = 0.5  # how long a signal may wait until the waiting thread sees it
 # For each command the module with its cases, where other processes look up a case by its name.
 FAMILIES = {
     "run": "audits.runner.cases",
@@ -102,11 +103,15 @@ def run_all(
                 futures[pool.submit(case.run, settings)] = case.subject
             else:
                 futures[pool.submit(run_by_name, family, case.subject, silent)] = case.subject
-        for future in as_completed(futures):
-            subject = futures[future]
-            row = _result(future, subject)
-            on_row(row)
-            rows[subject] = row
+        pending = set(futures)
+        while pending:
+            # A signal that another thread receives does not wake this one, so it wakes by itself.
+            done, pending = wait(pending, WAKE_SECONDS, FIRST_COMPLETED)
+            for future in done:
+                subject = futures[future]
+                row = _result(future, subject)
+                on_row(row)
+                rows[subject] = row
         return [rows[case.subject] for case in todo]
     except KeyboardInterrupt:
         # Finished rows that are not yet reported are kept as well.
