@@ -17,7 +17,7 @@ from accountant.numerics import Array
 
 MIN_ENCODED, MAX_ENCODED = 8, 1 << 16  # characters of a text that is decoded
 MAX_DECOMPRESSED = 1 << 18  # bytes that are decompressed at most
-MAX_FLOATS = 64  # floats that are read of bytes
+MAX_FLOATS, LARGEST_FLOAT = 64, 1e15  # floats that are read of bytes, and their largest size
 HEXADECIMAL = re.compile(r"(?:[0-9a-fA-F]{2})+")
 BASE64 = re.compile(r"(?:[A-Za-z0-9+/_-]{4})+(?:[A-Za-z0-9+/_-]{2}==|[A-Za-z0-9+/_-]{3}=)?")
 GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS  # either header is recognised
@@ -43,4 +43,6 @@ def decoded_bytes(content: bytes) -> Iterator[bytes | str | Array]:
     if content.isascii() and len(content) <= MAX_ENCODED and content.decode().isprintable():
         yield content.decode()
     elif len(content) % 8 == 0 and 0 < len(content) <= 8 * MAX_FLOATS:
-        yield np.frombuffer(content, "<f8")
+        numbers = np.frombuffer(content, "<f8")
+        # Bytes that encode no floats would stand for huge ones, which hide others in a sum.
+        yield np.where(np.abs(numbers) < LARGEST_FLOAT, numbers, np.nan)

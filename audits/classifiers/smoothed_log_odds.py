@@ -273,7 +273,9 @@ def _roughness(centres: Array) -> Array:
     and two off-diagonals.
     """
     low, middle, high = (centres[int(share * (centres.size - 1))] for share in (0.25, 0.5, 0.75))
-    t = np.clip((centres - middle) / max(high - low, 1e-300), -MAX_DISTANCE, MAX_DISTANCE)
+    with np.errstate(over="ignore"):  # a centre may stand for NaN or infinities
+        t = (centres - middle) / max(high - low, 1e-300)
+    t = np.clip(t, -MAX_DISTANCE, MAX_DISTANCE)
     gap = np.maximum(np.diff(t), MIN_GAP)
     per_left_gap, per_right_gap = 1 / gap[:-1], 1 / gap[1:]
     weight = 2 / (gap[:-1] + gap[1:])
