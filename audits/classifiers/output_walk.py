@@ -68,7 +68,7 @@ class OutputWalk:
         self.words: list[str] = []  # the structure
         self.numbers: list[Any] = []  # floats, and arrays of them
         self.exact: list[bytes] = []  # values that their floats do not determine
-        self.last_digits: list[float] = []  # of these values; they stand at the end of the row
+        self.last_digits: list[Any] = []  # of these values; they stand at the end of the row
         self.letters: list[bytes] = []  # both ends of the first texts, each 2 TEXT_END bytes long
         self.decoded: list[Any] = []  # what texts and bytes decode to, which is read at the end
         self.unseen: list[str] = []  # parts that no reader could look into, with the reason
@@ -150,10 +150,12 @@ class OutputWalk:
         if flat.dtype.kind in "mM":
             missing, counts = np.isnat(flat), flat.astype(np.int64)
             self._add(np.where(missing, np.nan, counts.astype(float)), counts)
-            self.last_digits.extend(clock_numbers(flat))
+            self.last_digits.append(clock_numbers(flat[:MAX_NUMBERS]))
         elif flat.dtype.kind == "c":
             self._add(np.stack([flat.real, flat.imag], axis=1).ravel().astype(float), flat)
         else:
+            if flat.dtype.kind in "iu" and not_exact(flat):
+                self.last_digits.append((flat[:MAX_NUMBERS] % LAST_DIGITS).astype(float))
             with np.errstate(over="ignore"):  # of long doubles
                 self._add(flat.astype(float), flat)
 
@@ -174,8 +176,6 @@ class OutputWalk:
         """Add the floats of an array, and its bytes where these do not determine it."""
         if not_exact(exactly):
             self.exact.append(array_bytes(exactly))
-            if exactly.dtype.kind in "iu":
-                self.last_digits.extend((exactly % LAST_DIGITS).astype(float).tolist())
         accepted = numbers[: self._left]
         self._left -= accepted.size
         self.numbers.append(accepted)
@@ -183,20 +183,20 @@ class OutputWalk:
             raise EnoughRead
 
 
-def clock_numbers(times: NDArray[Any]) -> list[float]:
+def clock_numbers(times: NDArray[Any]) -> Array:
     """The second of the day of each time, and the units of its type within the second.
 
-    Durations count from midnight.  There are none for types whose unit is a day or more.
+    Durations count from midnight.  There are none for types whose unit is a day or more, and NaN
+    stands for no time.
     """
     unit, step = np.datetime_data(times.dtype)
     if unit == "generic" or unit in "YMWD":
-        return []
-    kind = times.dtype.kind
-    seconds = times.astype(f"{kind}8[s]")
-    whole_seconds = seconds.astype(times.dtype)
-    within = (times - whole_seconds).astype(np.int64) * step
-    second_of_day = seconds.astype(np.int64) % 86_400
-    return [float(number) for pair in zip(second_of_day, within, strict=True) for number in pair]
+        return np.empty(0)
+    seconds = times.astype(f"{times.dtype.kind}8[s]")
+    within_second = (times - seconds.astype(times.dtype)).astype(np.int64) * step
+    clock = np.stack([seconds.astype(np.int64) % 86_400, within_second], axis=1).astype(float)
+    clock[np.isnat(times)] = np.nan
+    return clock.ravel()
 
 
 def not_exact(numbers: NDArray[Any]) -> bool:

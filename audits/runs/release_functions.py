@@ -375,8 +375,8 @@ def observed_draw(
     """The draw, with what its runs write and warn of, if not all runs write the same.
 
     ``runs`` is the number of runs of the audit; a few more calls decide it, with generators of
-    their own.  Where one call makes many runs, or runs share a process as threads do, nobody could
-    say which run wrote what: such runs are not observed.
+    their own.  Where one call makes many runs, or runs share a process as threads do, it is not
+    known which run wrote what: such runs are not observed.
     """
     if not isinstance(draw, Vectorised) or draw.form.size or draw.form.awaited:
         return draw
