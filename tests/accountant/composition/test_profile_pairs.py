@@ -178,15 +178,3 @@ def test_tight_is_not_above_pld():
 def test_tight_is_not_above_pld_on_many_plans():
     for seed in range(1, 6):
         check_not_above_pld(seed, range(9))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_what_round_off_owes_is_paid_by_larger_losses(seed):
-    """So the mass above any loss is never more than it was; no pair at all where it is too much."""
-    rng = np.random.default_rng(seed)
-    for size in (1, 2, 3, 8) * 10:
-        owing = rng.normal(0.3, 1.0, size)
-        paid = _without_debts(owing.copy())
-        above, before = (np.cumsum(mass[::-1])[::-1] for mass in (paid, owing))
-        assert np.all(paid >= 0)
-        assert np.all(above <= np.maximum(before, 0) + 1e-12)
