@@ -88,13 +88,18 @@ def cf_ratio(loss: Array, log_mass: Array, z: Complex) -> tuple[Complex, float, 
     exponent = z[0, 0].real * loss + log_mass
     weight = np.exp(exponent - np.max(exponent))
     weight /= weight.sum()
-    rows = phases(np.outer(z[:, 0].imag, loss))
-    columns = phases(np.outer(z[0].imag, loss))
-    columns *= weight
-    # A weight is inexact by an ulp of its logarithm, `ordered_product` of n terms by n / 16 ulps;
-    # both are divided by the 16 ulps of `power_round_off`.
+    ratio = np.zeros(z.shape, dtype=complex)
+    step = max(1, 4 * BLOCK_SIZE // sum(z.shape))
+    for start in range(0, loss.size, step):
+        part = slice(start, start + step)
+        rows = phases(np.outer(z[:, 0].imag, loss[part]))
+        columns = phases(np.outer(z[0].imag, loss[part]))
+        columns *= weight[part]
+        ratio += ordered_product(rows, columns)
+    # A weight is inexact by an ulp of its logarithm, a sum of n terms by n / 16 ulps and one of
+    # each block, of which there are fewer; both are divided by the 16 ulps of `power_round_off`.
     weight_error = float(ordered_dot(np.abs(exponent), weight)) / 16 + loss.size / 256
-    return ordered_product(rows, columns), float(ordered_dot(np.abs(loss), weight)), weight_error
+    return ratio, float(ordered_dot(np.abs(loss), weight)), weight_error
 
 
 def phases(angle: Array) -> Complex:
