@@ -262,7 +262,7 @@ class Search:
                 lower_ends.append(self._on_lattice(direction, lower=True))
         return max(lower_ends, key=lambda shown: shown.end, default=Shown(None, self._lower))
 
-    def _items(self, direction: Direction, *, lower: bool) -> Items:
+    def _items(self, direction: Direction, *, lower: bool, bits: int = PRECISION) -> Items:
         """Return the pairs above an alternative, or those below a costly path through it.
 
         A release of which no pair below is known is left out, which lowers delta.
@@ -273,7 +273,7 @@ class Search:
         if lower:
             # Through JSON, as the checker reads the path from a file: tuples become lists.
             releases = on_path(releases, json.loads(json.dumps(self._path(direction))))
-        with ctx.workprec(PRECISION):
+        with ctx.workprec(bits):
             items = [
                 (bounding_pair(release, above=not lower), n) for release, n in releases.items()
             ]
@@ -333,8 +333,10 @@ class Search:
         entry = lattice_entry(items, direction.back, claimed_end, self._delta)
         # The checker reads an entry from JSON, and takes its fields away as it reads them.
         copied = json.loads(json.dumps({k: v for k, v in entry.items() if k != "road"}))
-        Budget.remaining = verdict.BUDGET
-        with ctx.workprec(copied.pop("bits")):
+        bits = copied.pop("bits")
+        # The checker computes the pairs with the bits of the entry: with so few the balls are wider.
+        items = self._items(direction, lower=lower, bits=bits)
+        with ctx.workprec(bits):
             fields = Fields(copied, "an entry")
             bounds = composed(items, direction.back, fields, above=not lower)
 
