@@ -14,38 +14,33 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accountant.amplification.tries import NegativeBinomial, PoissonTries, Tries
 from accountant.composition.composed_loss import loss_of_plan
-from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import lower_hull
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, epsilons, orders
-from accountant.losses.loss_numerics import MANY_PAIRS_BY_RENYI, LossNumerics
-from accountant.losses.pure_and_approximate import PureLoss
+from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.numerics import Array
-from accountant.numerics.rounding import ACCURACY, round_up
-from accountant.numerics.search import minimum_of_one_valley
+from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, round_up
+from accountant.numerics.search import least_float_that, minimum_of_one_valley
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
 
 # Ends and number of the values of ln(order - 1) that are tried.  Every order gives a valid bound:
 # more of them would only bring the first choice nearer to the best one.
 LOG_ORDERS = (-9.0, 16.0, 1001)
-# Number of points of each finer grid, which covers one step of the grid before on either side of
-# the best order.
-ZOOMS = (9, 9, 9, 9)
-# For at most 64 epsilons the best order of each is searched on the finer grids, with 36 divergences
-# each.  For more, as discretisations ask for, it is the vertex of a parabola in ln(order - 1), with
-# 6 divergences: quicker, and the bound may be a little larger.
-MAX_ZOOMED_EPSILONS = 64
-# Distances, in ln(order - 1), of two more orders from the vertex of each parabola in turn.
-PARABOLA_STEPS = (1e-3, 1e-4)
+# Numbers of lines, cells and corners of `_profile_terms`.  Any numbers give a valid bound.
+LINES, CELLS, CORNERS = 128, 2048, 256
+# Lines and corners are searched until this share of the logarithm of the greatest ratio, and
+# corners as far as this much below a loss of 0.
+SMALL_SHARE, LOWEST_CORNER = 1e-3, 3.0
+ROUND_OFF = 1e-12  # relative, of the few operations of `_profile_terms`
 
 
 @final
@@ -127,21 +122,13 @@ class Repeated(Loss):
 
     @property
     def max_loss(self) -> float:
-        """``(2 + shape) max_loss`` of one run; for Poisson ``max_loss + mean delta(0)`` of it.
-
-        The proof derives both, from the largest ratio of the two laws of one run.
-        """
-        run_loss = max(self.loss.max_loss, self.loss.reversed.max_loss)
-        if isinstance(self.tries, PoissonTries):
-            delta_at_zero = max(float(x.profile(0.0)) for x in (self.loss, self.loss.reversed))
-            return round_up(run_loss + self.tries.mean * delta_at_zero * (1 + ACCURACY), 8)
-        # The negative binomial laws start at one run, so with a mean of 1 there is exactly one.
-        return run_loss if self.tries.mean == 1 else round_up((2 + self.tries.shape) * run_loss, 8)
+        """The largest loss of one run, and the greatest shift of its profile."""
+        return round_up(self.loss.max_loss + float(_profile_terms(self)[1][-1]), 8)
 
     @property
     def numerics(self) -> LossNumerics:
         """An upper bound on many pairs, as the worst score is not known, from its Rényi curve."""
-        return MANY_PAIRS_BY_RENYI
+        return MANY_PAIRS
 
     @property
     def attained_pair(self) -> Loss:
@@ -160,101 +147,18 @@ class Repeated(Loss):
         Rényi divergences grow with the order, so the bound of a greater order holds too, and so
         does `max_loss`.
         """
-        alpha, tried_bounds = orders(order), _tried_bounds(self)
-        tried_orders = tried_bounds.orders
-        next_index = np.minimum(np.searchsorted(tried_orders, alpha), tried_orders.size - 1)
-        bound_from_above = np.where(
-            alpha <= tried_orders[-1], tried_bounds.bounds[next_index], np.inf
-        )
-        bound_from_above = np.where(
-            alpha <= tried_bounds.valley,
-            np.minimum(bound_from_above, tried_bounds.least),
-            bound_from_above,
-        )
-        bound: Array = np.minimum(
-            np.minimum(_bound_at(self, alpha), bound_from_above), self.max_loss
-        )
-        return bound
+        alpha, (tried_orders, bounds) = orders(order), _tried_bounds(self)
+        next_index = np.searchsorted(tried_orders, alpha)
+        bound: Array = np.minimum(_bound_at(self, alpha), np.append(bounds, np.inf)[next_index])
+        return np.minimum(bound, self.max_loss)
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the least delta over the Rényi orders that are tried, and over the pure bound."""
-        e = epsilons(epsilon)
-        # delta falls with epsilon, so its value at 1e100 is a bound beyond; products stay finite
-        flat = np.minimum(np.ravel(e), 1e100)
-        tried_bounds = _tried_bounds(self)
-        best = tried_bounds.best(flat)
-        log_delta = _log_delta(tried_bounds.orders[best] - 1, tried_bounds.bounds[best], flat)
-        log_delta_at_valley = _log_delta(
-            np.array(tried_bounds.valley - 1), np.array(tried_bounds.least), flat
-        )
-        search = self._on_finer_grids if flat.size <= MAX_ZOOMED_EPSILONS else self._at_vertices
-        log_delta = np.minimum.reduce(
-            [np.minimum(log_delta, 0.0), log_delta_at_valley, search(flat, best)]
-        )
-        delta = np.exp(log_delta).reshape(e.shape)
-        if self._pure_loss is not None:
-            delta = np.minimum(delta, self._pure_loss.profile(e))
-        return delta + 0.0 if self.max_loss else np.zeros(e.shape)
-
-    def _on_finer_grids(self, epsilon: Array, best: NDArray[np.intp]) -> Array:
-        """Return ln delta over orders on ever finer grids around the best one that was tried."""
-        tried_orders, log_delta = _tried_bounds(self).orders, np.full(epsilon.shape, np.inf)
-        middle = np.log(tried_orders[best] - 1)
-        step = math.log(tried_orders[1] - 1) - math.log(tried_orders[0] - 1)
-        for points in ZOOMS:
-            a = np.exp(middle[:, None] + np.linspace(-step, step, points))
-            log_deltas = _log_delta(a, self.renyi(a + 1), epsilon[:, None])
-            best, step = np.argmin(log_deltas, axis=1), step / (points - 1) * 2
-            middle = np.log(a[np.arange(best.size), best])
-            log_delta = np.minimum(log_delta, np.min(log_deltas, axis=1))
-        return log_delta
-
-    def _at_vertices(self, epsilon: Array, best: NDArray[np.intp]) -> Array:
-        """Return ln delta over orders next to the vertices of parabolas through three orders.
-
-        The parabolas are in ``ln a``, a being the order less 1; three orders have equal distances
-        in it.  The first parabola of an epsilon goes through the best order that was tried and its
-        neighbours, the next one through orders around the vertex of the first.
-        """
-        tried_bounds, log_delta = _tried_bounds(self), np.full(epsilon.shape, np.inf)
-        middle = np.clip(best, 1, tried_bounds.orders.size - 2)
-        neighbours = middle[:, None] + np.arange(-1, 2)
-        a = (tried_bounds.orders - 1)[neighbours]
-        values = _log_delta(a, tried_bounds.bounds[neighbours], epsilon[:, None])
-        for step in PARABOLA_STEPS:
-            left, middle_value, right = values.T
-            with np.errstate(invalid="ignore", divide="ignore"):
-                shift = (left - right) / (left - 2 * middle_value + right) / 2
-            # The middle order is taken where the vertex is farther away than its neighbours.  Every
-            # order gives a valid bound, so that a wrong vertex only makes the bound larger.
-            shift = np.where(np.abs(shift) <= 1, shift, 0.0)
-            vertex = a[:, 1] * (a[:, 2] / a[:, 1]) ** shift
-            a = vertex[:, None] * np.exp(step * np.arange(-1, 2))
-            values = _log_delta(a, self.renyi(a + 1), epsilon[:, None])
-            log_delta = np.minimum(log_delta, np.min(values, axis=1))
-        return log_delta
-
-    @property
-    def _pure_loss(self) -> PureLoss | None:
-        """The pure loss of epsilon `max_loss`; None where that is infinite."""
-        size = max(self.max_loss, POSITIVE.low)
-        return PureLoss(size) if size in POSITIVE else None
-
-    def inverse_profile(self, delta: float) -> float:
-        """Return the least epsilon over Rényi orders on finer and finer grids, or the pure one."""
-        if self.max_loss == 0:
-            return 0.0
-
-        # D + [ln(1/delta) + a ln(a / (1 + a)) - ln(1 + a)] / a with the order a + 1, whose
-        # divergence is D (Canonne, Kamath & Steinke 2020, Proposition 12)
-        def epsilon(a: Array) -> Array:
-            log_term = -math.log(delta) - a * np.log1p(1 / a) - np.log1p(a)
-            return self.renyi(a + 1) + log_term / a
-
-        epsilon_upper = max(0.0, round_up(minimum_of_one_valley(epsilon)[1], 16))
-        if self._pure_loss is not None:
-            epsilon_upper = min(epsilon_upper, self._pure_loss.inverse_profile(delta))
-        return epsilon_upper
+        """Return the sum of weighted and shifted profiles of one run, and at most 1."""
+        e, (weights, shifts) = epsilons(epsilon), _profile_terms(self)
+        # The profile falls, so that its value at 1e300 is a bound beyond; differences stay finite.
+        shifted = np.minimum(e, 1e300)[..., None] - shifts
+        delta: Array = self.loss.profile_any_epsilon(shifted) @ weights
+        return np.where(e < self.max_loss, np.minimum(delta * (1 + 2 * ACCURACY), 1.0), 0.0)
 
 
 def _bound_at(repeated: Repeated, order: Array) -> Array:
@@ -283,73 +187,12 @@ def _bound_at(repeated: Repeated, order: Array) -> Array:
     return bound
 
 
-def _log_delta(a: Array, divergence: Array, epsilon: Array) -> Array:
-    """Return ln delta at ``epsilon`` from the divergence D of order ``a + 1``, rounded up.
-
-    It is ``a (D - epsilon) + a ln(a / (1 + a)) - ln(1 + a)``, each term raised by 1e-14 of itself
-    (Canonne, Kamath & Steinke 2020, Proposition 12).
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        height = a * divergence * (1 + 1e-14) - (a * np.log1p(1 / a) + np.log1p(a)) * (1 - 1e-14)
-        log_delta: Array = height - a * (1 - 1e-14) * epsilon
-    return np.where(np.isnan(log_delta), 0.0, log_delta)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _TriedBounds:
-    """Bounds at the ascending ``orders`` that are tried, and which order is best at which epsilon.
-
-    ``bounds`` are for each order the least bound of it and of all greater ones.  ``least`` is the
-    least bound of all, found at the order ``valley`` between two of the others.  ``at`` are the
-    indices of the orders that give the least delta at some epsilon, and ``turns`` the epsilons at
-    which the best order changes from one of them to the next.
-    """
-
-    orders: Array
-    bounds: Array
-    valley: float
-    least: float
-    at: NDArray[np.intp]
-    turns: Array
-
-    def best(self, epsilon: Array) -> NDArray[np.intp]:
-        """Return the index of the order that gives the least delta at each epsilon."""
-        order_index: NDArray[np.intp] = self.at[np.searchsorted(self.turns, epsilon)]
-        return order_index
-
-
 @functools.lru_cache(maxsize=256)
-def _tried_bounds(repeated: Repeated) -> _TriedBounds:
-    """Return the bounds at all orders of `LOG_ORDERS`, and the least bound on the finer grids."""
-
-    def bound(order: Array) -> Array:
-        return np.minimum(_bound_at(repeated, order), repeated.max_loss)
-
-    log_orders = np.linspace(*LOG_ORDERS)
-    tried_orders = 1 + np.exp(log_orders)
-    values = bound(tried_orders)
-    # As the order grows the bounds first fall and then rise, but the divergences only grow.  So
-    # the least bound, which lies between two of the orders tried, holds for all smaller orders.
-    log_order, step = log_orders[int(np.argmin(values))], log_orders[1] - log_orders[0]
-    valley, least_bound = 2.0, np.inf
-    for points in ZOOMS:
-        zoomed_orders = 1 + np.exp(log_order + np.linspace(-step, step, points))
-        zoomed_bounds = bound(zoomed_orders)
-        best = int(np.argmin(zoomed_bounds))
-        log_order, step = math.log(zoomed_orders[best] - 1), step / (points - 1) * 2
-        if zoomed_bounds[best] < least_bound:
-            valley, least_bound = float(zoomed_orders[best]), float(zoomed_bounds[best])
-    bounds = np.minimum.accumulate(values[::-1])[::-1]
-    bounds = np.where(tried_orders <= valley, np.minimum(bounds, least_bound), bounds)
-    # Each order gives a line ``height - (order - 1) epsilon`` for ln delta.  The orders whose lines
-    # are the least somewhere are the corners of the lower convex hull of (order, height).
-    height = _log_delta(tried_orders - 1, bounds, np.zeros(()))
-    finite = np.flatnonzero(np.isfinite(height) & np.isfinite(bounds))
-    best_indices = np.zeros(1, dtype=np.intp)
-    if finite.size > 1:
-        best_indices = finite[lower_hull(tried_orders[finite], height[finite])]
-    turns = np.diff(height[best_indices]) / np.diff(tried_orders[best_indices])
-    return _TriedBounds(tried_orders, bounds, valley, least_bound, best_indices, turns)
+def _tried_bounds(repeated: Repeated) -> tuple[Array, Array]:
+    """Return the ascending orders that are tried, and the least bound of each and of all above."""
+    tried_orders = 1 + np.exp(np.linspace(*LOG_ORDERS))
+    bounds = _bound_at(repeated, tried_orders)
+    return tried_orders, np.minimum.accumulate(bounds[::-1])[::-1]
 
 
 @functools.lru_cache(maxsize=256)
@@ -367,3 +210,124 @@ def _cost_of_stopping(loss: Loss, tries: NegativeBinomial) -> float:
 
     ends = (nats, backwards.max_loss)  # at kappa = 1, and in the limit of large kappa
     return round_up((1 + tries.shape) * min(minimum_of_one_valley(cost)[1], *ends), 32)
+
+
+class _TestsOfOneRun(NamedTuple):
+    """How much likelier an event of one run may be on the neighbour: lines above the gap.
+
+    An event of chance u under P has under Q a chance of at most ``u + gap(u)``.  The gap is at most
+    the least of the lines ``intercept + rise u``, as long as u is at most ``last_tail``.
+    ``log_ratio`` is at least ``ln f'(1 - u) - ln f'(1 - u - gap(u))`` for every u.
+    """
+
+    intercepts: Array
+    rises: Array
+    last_tail: float
+    log_ratio: float
+
+    def gap(self, tail: Array) -> Array:
+        """Return the least of the lines, rounded up; it rises with the tail."""
+        least: Array = np.min(self.intercepts + tail[:, None] * self.rises, axis=1)
+        return least * (1 + ROUND_OFF)
+
+
+def _tests_of_one_run(loss: Loss, tries: Tries) -> _TestsOfOneRun:
+    """Return the lines, ``loss`` being that of (Q, P).
+
+    Its profile gives a line for every s: ``Q(S) <= e^s P(S) + delta(s)``.
+    """
+
+    def intercepts(log_slope: ArrayLike) -> Array:
+        return np.minimum(loss.profile(log_slope) * (1 + ACCURACY), 1.0)
+
+    def ratios_at_ends(log_slope: float) -> tuple[Array, Array]:
+        """Return the logarithms of the ratio at u = 0, and where Q of the line is 1."""
+        delta, slope = intercepts(log_slope), math.exp(log_slope)
+        last_gap = (math.expm1(log_slope) + delta) / slope
+        return (
+            tries.log_slope_ratio(np.zeros(()), delta),
+            tries.log_slope_ratio((1 - delta) / slope, last_gap),
+        )
+
+    def rises(log_slope: float) -> bool:
+        at_zero, at_one = ratios_at_ends(log_slope)
+        return bool(at_zero <= at_one)
+
+    # Where Q is bounded by a line, the ratio is greatest at one of its ends, and for greater u it
+    # falls.  So each line gives a bound, and that with equal ratios at both ends gives the least.
+    steepest = min(loss.max_loss, MAX_EXPONENT)
+    flattest = least_float_that(rises, 0.0, steepest, steps=60)
+    log_ratio = float(np.max(ratios_at_ends(flattest))) * (1 + ROUND_OFF)
+    last = least_float_that(
+        lambda log_slope: bool(ratios_at_ends(log_slope)[0] <= SMALL_SHARE * log_ratio),
+        flattest,
+        steepest,
+        relative=SMALL_SHARE,
+    )
+    log_slopes = np.linspace(flattest, last, LINES)
+    deltas = intercepts(log_slopes)
+    last_tail = float(1 - deltas[0]) * math.exp(-flattest)
+    return _TestsOfOneRun(deltas, np.expm1(log_slopes), last_tail, log_ratio)
+
+
+@functools.lru_cache(maxsize=256)
+def _profile_terms(repeated: Repeated) -> tuple[Array, Array]:
+    """Return weights w and shifts s: delta of the best run is at most ``sum w delta(epsilon - s)``.
+
+    delta is the profile of one run, and the last shift is the greatest.  Let an outcome be bettered
+    by one run with chance u under P, and with at most u + gap(u) under Q.  The best run has it with
+    p f'(1 - u) and at least q f'(1 - u - gap(u)) instead of the densities p and q, so that
+
+        delta'(epsilon) <= E_P Phi(e^epsilon q / p),
+        Phi(y) = sup_u max(0, f'(1 - u) - y f'(1 - u - gap(u))).
+
+    Phi is convex, and 0 from the greatest ratio of both f' on.  A convex polygon above Phi is a sum
+    of terms ``w max(0, 1 - y e^-s)``, and the mean of such a term is ``w delta(epsilon - s)``.
+    """
+    tries = repeated.tries
+    tests = _tests_of_one_run(repeated.loss.reversed, tries)
+    greatest = tests.log_ratio
+    if greatest == 0:
+        return np.array([tries.mean]), np.zeros(1)
+
+    def cells(tails: Array) -> tuple[Array, Array]:
+        """Return upper bounds on ``ln f'(1 - u) - ln f'(1)`` and on the ratio, for u in each cell.
+
+        The ratio is at most that of the first u and the greatest gap.  The last cell ends at u = 1.
+        """
+        log_ratio = tries.log_slope_ratio(tails[:-1], tests.gap(tails[1:]))
+        log_ratio = np.append(np.minimum(log_ratio, greatest), greatest)
+        return -tries.log_slope_ratio(np.zeros(()), tails), log_ratio
+
+    # Tails and corners are chosen twice: the second ones have about equal changes between them.
+    tails = tests.last_tail * np.append(0.0, np.geomspace(1e-9, 1.0, CELLS))
+    tails = _with_equal_changes(tails, *cells(tails))
+    log_density, log_ratio = cells(tails)
+
+    def log_phi(shift: Array) -> Array:
+        """Return an upper bound on ``ln Phi(e^shift) - ln f'(1)``, for shifts below the greatest."""
+        share = -np.expm1(np.minimum(shift[:, None] - log_ratio, 0.0))
+        with np.errstate(divide="ignore"):
+            return np.log(np.max(np.exp(log_density) * share, axis=1))
+
+    below = np.geomspace(SMALL_SHARE * greatest, greatest + LOWEST_CORNER, CORNERS)
+    shifts = (greatest - below)[::-1]
+    shifts = _with_equal_changes(shifts, shifts, log_phi(shifts))
+    y = np.append(np.append(0.0, np.exp(shifts - greatest)), 1.0)
+    phi = np.append(np.append(1.0, np.exp(log_phi(shifts)) * (1 + ROUND_OFF)), 0.0)
+    corners = lower_hull(y, phi)
+    slopes = np.diff(phi[corners]) / np.diff(y[corners])
+    weights = np.maximum(np.diff(slopes, append=0.0), 0.0) * y[corners[1:]]
+    mean = tries.mean * (1 + ROUND_OFF)
+    return mean * weights, np.append(shifts, greatest)[corners[1:] - 1]
+
+
+def _with_equal_changes(points: Array, *functions: Array) -> Array:
+    """Return as many points, between which the functions have about the same total change.
+
+    Each function counts relative to its own total change; infinite values count as no change.
+    """
+    changes = [np.nan_to_num(np.abs(np.diff(values)), posinf=0.0) for values in functions]
+    change = sum(x / max(x.sum(), 1e-300) for x in changes)
+    total = np.append(0.0, np.cumsum(change))
+    return np.interp(np.linspace(0.0, total[-1], points.size), total, points)

@@ -14,7 +14,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+import numpy as np
+
 from accountant.domains import Interval
+from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.numerics.search import least_float_that
 
@@ -61,6 +64,25 @@ class Tries(ABC):
             To nearest; 1 at 1, and at 0 the chance of no try.
         """
 
+    @abstractmethod
+    def log_slope_ratio(self, tail: Array, gap: Array) -> Array:
+        """Return ``ln f'(1 - tail) - ln f'(1 - tail - gap)``, f being `generating_function`.
+
+        The best run is an outcome, which one run betters with probability ``tail``, with
+        ``f'(1 - tail)`` times the density that the outcome has in one run.  The ratio falls with
+        ``tail``, and along a line ``gap = a + b tail`` it rises all the way or falls all the way.
+
+        Parameters
+        ----------
+        tail, gap : array
+            Both and their sum in [0, 1].
+
+        Returns
+        -------
+        array
+            To nearest.
+        """
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -97,6 +119,11 @@ class PoissonTries(Tries):
         """Return ``e^{mean (x - 1)}``."""
         return math.exp(self.mean * (x - 1))
 
+    def log_slope_ratio(self, tail: Array, gap: Array) -> Array:
+        """Return ``mean gap``."""
+        log_ratio: Array = self.mean * gap
+        return log_ratio
+
 
 class NegativeBinomial(Tries):
     """The family of truncated negative binomial laws, whose member `shape` and ``stop`` name.
@@ -129,6 +156,12 @@ class NegativeBinomial(Tries):
         if self.shape == 0:
             return nats_at_x / nats
         return math.expm1(self.shape * nats_at_x) / math.expm1(self.shape * nats)
+
+    def log_slope_ratio(self, tail: Array, gap: Array) -> Array:
+        """Return ``(1 + shape) ln(1 + (1 - stop) gap / (stop + (1 - stop) tail))``."""
+        more = 1 - self.stop
+        log_ratio: Array = (1 + self.shape) * np.log1p(more * gap / (self.stop + more * tail))
+        return log_ratio
 
 
 @final

@@ -61,7 +61,7 @@ def pairs(seed, number):
 
 def violation(seed: int = 1, number: int = 4) -> str:
     """A score whose cost by enumeration is above the bound."""
-    for cached in (repeated._tried_bounds, repeated._cost_of_stopping):
+    for cached in (repeated._tried_bounds, repeated._cost_of_stopping, repeated._profile_terms):
         cached.cache_clear()
     try:
         for p, q in sorted(pairs(seed, number), key=lambda pair: pair[0].size):  # quick ones first
@@ -70,7 +70,7 @@ def violation(seed: int = 1, number: int = 4) -> str:
                 if found:
                     return f"{found} for {tries} of {p} against {q}"
     finally:
-        for cached in (repeated._tried_bounds, repeated._cost_of_stopping):
+        for cached in (repeated._tried_bounds, repeated._cost_of_stopping, repeated._profile_terms):
             cached.cache_clear()
     return ""
 

@@ -39,7 +39,7 @@ from accountant import (
     to_dp_event,
     to_json,
 )
-from accountant.amplification.repeated import _bound_at, _log_delta
+from accountant.amplification.repeated import _bound_at
 from accountant.amplification.tries import tries_of_mean
 from accountant.formats.plan_file import PlanFile
 from accountant.formats.plan_toml import file_from_toml
@@ -188,26 +188,6 @@ def test_the_curve_and_the_profile_do_not_rise_and_fall_wrongly():
         assert np.all(found <= np.interp(few, many, node.profile(many)) * (1 + 1e-3))
         assert found[2] <= RDP().delta(node, few[2]) * (1 + 1e-9)
         assert float(node.profile(node.pure)) == 0
-
-
-def test_ln_delta_of_a_divergence_is_rounded_up():
-    rng = np.random.default_rng(0)
-    a, divergence, epsilon = 10 ** rng.uniform(-3, 4, size=(3, 300))
-    divergence[::4], epsilon[1::4] = 0.0, 0.0
-    rounded_up = _log_delta(a, divergence, epsilon).tolist()
-    with mp.workdps(50):
-        for x, d, e, value in zip(
-            *map(mp.matrix, (a, divergence, epsilon)), rounded_up, strict=True
-        ):
-            terms = [x * d, -x * e, x * mp.log(x / (1 + x)), -mp.log(1 + x)]
-            assert sum(terms) <= value <= sum(terms) + 2e-14 * sum(map(abs, terms))
-
-
-def test_many_epsilons_are_answered_as_sharply_as_few():
-    for tries in TRIES:
-        node, epsilon = Repeated(GaussianLoss(0.2), tries), np.linspace(0.1, 3, 200)
-        few = np.concatenate([node.profile(some) for some in np.split(epsilon, 4)])
-        assert np.all(node.profile(epsilon) <= few * (1 + 2e-5))
 
 
 def test_one_run_is_below_it():
