@@ -1,11 +1,11 @@
 """Private tuning: the best of a random number of runs is released, the others are not.
 
-The divergence of the best run is bounded at every Rényi order (`_bound_at`), and each order gives a
-bound on delta.  `Repeated.profile` takes the least of them: a list of orders is tried once
-(`_tried_bounds`), and then orders near the best one of each epsilon.
+`Repeated.profile` is a sum of shifted profiles of one run (`_profile_terms`), and `Repeated.renyi`
+bounds the divergence of the best run at every order (`_bound_at`).
 
-References: Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6. The proof of both
-bounds, with the chance of no run at all, is in `docs/proofs/repeated.md`.
+References: Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6; Koskela, Redberg & Wang
+(2024), arXiv 2402.06701, whose bound by two profiles is taken here at every threshold of the score.
+The proofs, with the chance of no run at all, are in `docs/proofs/repeated.md`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ LINES, CELLS, CORNERS = 128, 2048, 256
 # Lines and corners are searched until this share of the logarithm of the greatest ratio, and
 # corners as far as this much below a loss of 0.
 SMALL_SHARE, LOWEST_CORNER = 1e-3, 3.0
+LEAST_DISTANCE = 1e-9  # of corners, so that their floats differ
 ROUND_OFF = 1e-12  # relative, of the few operations of `_profile_terms`
 
 
@@ -63,14 +64,14 @@ class Repeated(Loss):
 
     References
     ----------
-    Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6.
+    Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6; Koskela, Redberg & Wang (2024).
 
     Examples
     --------
     >>> from accountant import GaussianLoss, LogarithmicTries, Repeated, Tight
     >>> tuned = Repeated(GaussianLoss(0.2), LogarithmicTries(stop=0.01))
     >>> round(tuned.tries.mean, 2), round(Tight().epsilon(tuned, delta=1e-6), 3)
-    (21.5, 1.612)
+    (21.5, 1.257)
     """
 
     part: Plan
@@ -123,11 +124,12 @@ class Repeated(Loss):
     @property
     def max_loss(self) -> float:
         """The largest loss of one run, and the greatest shift of its profile."""
-        return round_up(self.loss.max_loss + float(_profile_terms(self)[1][-1]), 8)
+        shift = float(_profile_terms(self)[1][-1])
+        return round_up(self.loss.max_loss + shift, 8) if shift else self.loss.max_loss
 
     @property
     def numerics(self) -> LossNumerics:
-        """An upper bound on many pairs, as the worst score is not known, from its Rényi curve."""
+        """An upper bound on many pairs, as the worst score is not known."""
         return MANY_PAIRS
 
     @property
@@ -305,12 +307,13 @@ def _profile_terms(repeated: Repeated) -> tuple[Array, Array]:
     log_density, log_ratio = cells(tails)
 
     def log_phi(shift: Array) -> Array:
-        """Return an upper bound on ``ln Phi(e^shift) - ln f'(1)``, for shifts below the greatest."""
+        """Return an upper bound on ``ln Phi(e^shift) - ln f'(1)``, below the greatest shift."""
         share = -np.expm1(np.minimum(shift[:, None] - log_ratio, 0.0))
         with np.errstate(divide="ignore"):
             return np.log(np.max(np.exp(log_density) * share, axis=1))
 
-    below = np.geomspace(SMALL_SHARE * greatest, greatest + LOWEST_CORNER, CORNERS)
+    nearest = max(SMALL_SHARE * greatest, LEAST_DISTANCE)
+    below = np.geomspace(nearest, greatest + LOWEST_CORNER, CORNERS)
     shifts = (greatest - below)[::-1]
     shifts = _with_equal_changes(shifts, shifts, log_phi(shifts))
     y = np.append(np.append(0.0, np.exp(shifts - greatest)), 1.0)

@@ -302,7 +302,9 @@ register(
     "repeated", lambda patched: under(patched, test_repeated.violation),
     {patched.__name__: (patched, None) for patched in (
         repeated.one_run_alone, repeated.the_number_is_free, repeated.the_mean_is_free,
-        repeated.twice_is_enough, repeated.poisson_is_free,
+        repeated.poisson_is_free, repeated.one_run_is_as_likely_on_both,
+    repeated.the_greatest_ratio_is_halved, repeated.the_polygon_is_below,
+    repeated.the_last_shift_is_left_out,
     )},
 )  # fmt: skip
 

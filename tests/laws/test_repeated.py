@@ -61,8 +61,9 @@ def pairs(seed, number):
 
 def violation(seed: int = 1, number: int = 4) -> str:
     """A score whose cost by enumeration is above the bound."""
-    for cached in (repeated._tried_bounds, repeated._cost_of_stopping, repeated._profile_terms):
-        cached.cache_clear()
+    cached = [f for f in vars(repeated).values() if hasattr(f, "cache_clear")]
+    for function in cached:
+        function.cache_clear()
     try:
         for p, q in sorted(pairs(seed, number), key=lambda pair: pair[0].size):  # quick ones first
             for tries in LAWS_OF_TRIES:
@@ -70,8 +71,8 @@ def violation(seed: int = 1, number: int = 4) -> str:
                 if found:
                     return f"{found} for {tries} of {p} against {q}"
     finally:
-        for cached in (repeated._tried_bounds, repeated._cost_of_stopping, repeated._profile_terms):
-            cached.cache_clear()
+        for function in cached:
+            function.cache_clear()
     return ""
 
 

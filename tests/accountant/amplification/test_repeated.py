@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event
 from dp_accounting.rdp import RdpAccountant
+from scipy.stats import norm
 
 from accountant import (
     PLD,
@@ -39,13 +40,16 @@ from accountant import (
     to_dp_event,
     to_json,
 )
+from accountant.amplification import repeated
 from accountant.amplification.repeated import _bound_at
 from accountant.amplification.tries import tries_of_mean
+from accountant.composition.composed_loss import loss_of_plan
 from accountant.formats.plan_file import PlanFile
 from accountant.formats.plan_toml import file_from_toml
 from accountant.formats.toml_writer import file_to_toml
 from mechanisms import Gaussian, Laplace
 from tests.laws.test_repeated import best_or_none
+from tests.mutants.edits import edit
 
 TRIES = [
     PoissonTries(10.0), GeometricTries(0.1), LogarithmicTries(0.01),
@@ -88,15 +92,106 @@ def test_laws_of_tries_are_those_of_the_paper(tries):
         assert tries.generating_function(x) == pytest.approx(truth, rel=1e-12, abs=1e-15)
 
 
-def test_pure_runs_cost_two_runs_and_the_shape_more():
+def test_pure_runs_cost_a_little_less_than_two_runs_and_the_shape():
+    """At delta 0 the power 1 + shape is of (1 + a e^epsilon) / (1 + a), solved by hand."""
     for tries in TRIES[1:]:
-        found = Repeated(PureLoss(0.1), tries)
-        assert found.pure == pytest.approx((2 + tries.shape) * 0.1, rel=1e-14)
-        assert Tight().epsilon(found, 0.0) == found.pure >= (2 + tries.shape) * 0.1
+        best = Repeated(PureLoss(0.1), tries)
+        a = (1 / tries.stop - 1) / (1 + math.exp(0.1))
+        factor = (1 + a * math.exp(0.1)) / (1 + a)
+        assert best.pure == pytest.approx(0.1 + (1 + tries.shape) * math.log(factor), rel=1e-11)
+        assert Tight().epsilon(best, 0.0) == best.pure < (2 + tries.shape) * 0.1
     poisson = Repeated(PureLoss(0.1), PoissonTries(3.0))
     assert poisson.pure == pytest.approx(0.1 + 3 * math.tanh(0.05), rel=1e-10)
     assert Repeated(PureLoss(0.1), GeometricTries(1.0)).pure == 0.1  # always one run
     assert Repeated(GaussianLoss(0.1), GeometricTries(0.5)).pure == math.inf
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "published"), [(1.0, 0.01, 1000, 3.2480), (0.8, 0.004, 5000, 4.3569)]
+)
+def test_tuning_costs_less_than_a_published_bound(noise, rate, steps, published):
+    """Koskela, Redberg & Wang (2024): 5 runs in the mean, geometric, delta 1e-6."""
+    run = steps * PoissonSampled(GaussianLoss(1 / noise), rate)
+    best = Repeated(run, GeometricTries(0.2))
+    assert Tight().epsilon(best, 1e-6) < 0.87 * published
+    # with one slope for the gap, and one term: E K delta(epsilon - 2 ln(e^s + 4 delta(s)))
+    loss = loss_of_plan(run)
+    slopes = np.linspace(0.01, 2.0, 100)
+    both = [
+        direction.inverse_profile(1e-6 / 5)
+        + 2 * np.min(np.log(np.exp(slopes) + 4 * direction.reversed.profile(slopes)))
+        for direction in (loss, loss.reversed)
+    ]
+    assert 0.98 * published <= max(both) <= published
+
+
+def explicit_delta(mu, tries, epsilon):
+    """Delta of the best output of a Gaussian: those below a turn score best, then the greatest."""
+    output, delta = np.linspace(-9.0, 9.0 + mu, 20_001), 0.0
+    for turn in np.linspace(-3.0, 3.0, 61):
+        densities = []
+        for mean in (mu, 0.0):
+            better = norm.cdf(turn - mean) + norm.sf(output - mean)
+            densities.append(norm.pdf(output - mean) * slope(tries, better))
+        gain = np.maximum(densities[0] - math.exp(epsilon) * densities[1], 0.0)
+        delta = max(delta, float(np.trapezoid(gain * (output >= turn), output)))
+    return delta
+
+
+@pytest.mark.parametrize(
+    ("mu", "tries", "above"),
+    [
+        (0.2, GeometricTries(0.1), 0.005),
+        (0.2, LogarithmicTries(0.01), 0.005),
+        (1.0, GeometricTries(0.2), 0.004),
+        (0.2, PoissonTries(10.0), 0.01),
+    ],
+)
+def test_a_score_costs_nearly_as_much_as_the_bound(mu, tries, above):
+    epsilon = Tight().epsilon(Repeated(GaussianLoss(mu), tries), 1e-6)
+    assert explicit_delta(mu, tries, epsilon) <= 1e-6
+    assert explicit_delta(mu, tries, epsilon * (1 - above)) > 1e-6
+
+
+WRONG_CELLS = {
+    "": ("log_slope_ratio", "log_slope_ratio"),
+    "the gap where a cell begins": ("tests.gap(tails[1:])", "tests.gap(tails[:-1])"),
+    "the slope where a cell ends": ("np.zeros(()), tails), log_ratio",
+                                    "np.zeros(()), np.append(tails[1:], 1.0)), log_ratio"),
+    "a mean of 1": ("tries.mean * (1 + ROUND_OFF)", "1.0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG_CELLS)
+def test_the_polygon_is_above_the_gain_and_wrong_ones_are_not(wrong, monkeypatch):
+    """With few cells the ends of a cell differ so much that the wrong end is seen."""
+    monkeypatch.setattr(repeated, "CELLS", 30)
+    edit(monkeypatch, repeated, "_profile_terms", *WRONG_CELLS[wrong], everywhere=True)
+    mu, tries, output = 0.2, GeometricTries(0.1), np.linspace(-6.0, 6.0, 2001)
+    weights, shifts = repeated._profile_terms(Repeated(GaussianLoss(mu), tries))
+    # the most powerful tests of mu against 0, and the slopes at their chances
+    under_p, under_q = (slope(tries, norm.cdf(output - mean)) for mean in (mu, 0.0))
+    y = np.exp(np.linspace(-2.0, shifts[-1], 400))[:, None]
+    gain = np.max(np.maximum(under_p - y * under_q, 0.0), axis=1)
+    polygon = np.maximum(1 - y * np.exp(-shifts), 0.0) @ weights
+    assert np.all(polygon >= gain * (1 - 1e-9)) == (not wrong)
+
+
+def slope(tries, tail):
+    """The derivative of the generating function at 1 - tail."""
+    if isinstance(tries, PoissonTries):
+        return tries.mean * np.exp(-tries.mean * tail)
+    return tries.mean * (tries.stop / (tries.stop + (1 - tries.stop) * tail)) ** (1 + tries.shape)
+
+
+@pytest.mark.parametrize("tries", [*TRIES, NegativeBinomialTries(-0.5, 0.05)], ids=repr)
+def test_slopes_of_the_generating_function(tries):
+    tail, gap, step = np.array([0.0, 0.1, 0.6]), np.array([0.3, 0.2, 0.4]), 1e-6
+    assert tries.log_slope_ratio(tail, gap) == pytest.approx(
+        np.log(slope(tries, tail) / slope(tries, tail + gap)), rel=1e-12
+    )
+    ends = [tries.generating_function(0.5 + sign * step) for sign in (1, -1)]
+    assert slope(tries, 0.5) == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-7)
 
 
 # the peer is slow at samples: one number of tries is as good as four
