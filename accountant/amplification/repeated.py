@@ -35,13 +35,10 @@ from accountant.plans.plan import Item, Plan, as_plan
 # Ends and number of the values of ln(order - 1) that are tried.  Every order gives a valid bound:
 # more of them would only bring the first choice nearer to the best one.
 LOG_ORDERS = (-9.0, 16.0, 1001)
-# Numbers of lines, cells and corners of `_profile_terms`.  Any numbers give a valid bound.
-LINES, CELLS, CORNERS = 128, 2048, 256
-# Lines and corners are searched until this share of the logarithm of the greatest ratio, and
-# corners as far as this much below a loss of 0.
-SMALL_SHARE, LOWEST_CORNER = 1e-3, 3.0
-LEAST_DISTANCE = 1e-9  # of corners, so that their floats differ
-ROUND_OFF = 1e-12  # relative, of the few operations of `_profile_terms`
+# Numbers of cells, and of lines and corners, of `_profile_terms`.  Any numbers give a valid bound.
+CELLS, CORNERS = 2048, 256
+# Lines and corners are searched until this share of the logarithm of the greatest ratio.
+SMALL_SHARE = 1e-3
 
 
 @final
@@ -230,7 +227,7 @@ class _TestsOfOneRun(NamedTuple):
     def gap(self, tail: Array) -> Array:
         """Return the least of the lines, rounded up; it rises with the tail."""
         least: Array = np.min(self.intercepts + tail[:, None] * self.rises, axis=1)
-        return least * (1 + ROUND_OFF)
+        return least * (1 + ACCURACY)
 
 
 def _tests_of_one_run(loss: Loss, tries: Tries) -> _TestsOfOneRun:
@@ -259,14 +256,14 @@ def _tests_of_one_run(loss: Loss, tries: Tries) -> _TestsOfOneRun:
     # falls.  So each line gives a bound, and that with equal ratios at both ends gives the least.
     steepest = min(loss.max_loss, MAX_EXPONENT)
     flattest = least_float_that(rises, 0.0, steepest, steps=60)
-    log_ratio = float(np.max(ratios_at_ends(flattest))) * (1 + ROUND_OFF)
+    log_ratio = float(np.max(ratios_at_ends(flattest))) * (1 + ACCURACY)
     last = least_float_that(
         lambda log_slope: bool(ratios_at_ends(log_slope)[0] <= SMALL_SHARE * log_ratio),
         flattest,
         steepest,
         relative=SMALL_SHARE,
     )
-    log_slopes = np.linspace(flattest, last, LINES)
+    log_slopes = np.linspace(flattest, last, CORNERS)
     deltas = intercepts(log_slopes)
     last_tail = float(1 - deltas[0]) * math.exp(-flattest)
     return _TestsOfOneRun(deltas, np.expm1(log_slopes), last_tail, log_ratio)
@@ -310,18 +307,20 @@ def _profile_terms(repeated: Repeated) -> tuple[Array, Array]:
         """Return an upper bound on ``ln Phi(e^shift) - ln f'(1)``, below the greatest shift."""
         share = -np.expm1(np.minimum(shift[:, None] - log_ratio, 0.0))
         with np.errstate(divide="ignore"):
-            return np.log(np.max(np.exp(log_density) * share, axis=1))
+            height: Array = np.log(np.max(np.exp(log_density) * share, axis=1))
+        return height
 
-    nearest = max(SMALL_SHARE * greatest, LEAST_DISTANCE)
-    below = np.geomspace(nearest, greatest + LOWEST_CORNER, CORNERS)
+    # The nearest corner to the greatest ratio is as far from it that their floats differ.
+    nearest = max(SMALL_SHARE * greatest, ACCURACY / SMALL_SHARE)
+    below = np.geomspace(nearest, 2 * max(greatest, nearest), CORNERS)
     shifts = (greatest - below)[::-1]
     shifts = _with_equal_changes(shifts, shifts, log_phi(shifts))
     y = np.append(np.append(0.0, np.exp(shifts - greatest)), 1.0)
-    phi = np.append(np.append(1.0, np.exp(log_phi(shifts)) * (1 + ROUND_OFF)), 0.0)
+    phi = np.append(np.append(1.0, np.exp(log_phi(shifts)) * (1 + ACCURACY)), 0.0)
     corners = lower_hull(y, phi)
     slopes = np.diff(phi[corners]) / np.diff(y[corners])
     weights = np.maximum(np.diff(slopes, append=0.0), 0.0) * y[corners[1:]]
-    mean = tries.mean * (1 + ROUND_OFF)
+    mean = tries.mean * (1 + ACCURACY)
     return mean * weights, np.append(shifts, greatest)[corners[1:] - 1]
 
 
