@@ -27,6 +27,7 @@ from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
+from audits.runs.command import Command
 from audits.runs.release_functions import Vectorised, release_name, vectorised
 from audits.values.copies import remaker
 from audits.values.tracebacks import without_values
@@ -70,7 +71,7 @@ def audit_timing(
     batch: int = 1,
     confidence: float = 0.95,
     rng: Rng = None,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] | None = None,
 ) -> Timing:
     """Try to falsify that the time of a release depends on neither the value nor the noise.
 
@@ -93,7 +94,8 @@ def audit_timing(
     rng : int, numpy.random.Generator or None, optional
         Seed or generator of the noise and the coins.
     clock : callable, optional
-        Returns the time in seconds.
+        Returns the time in seconds.  None takes that of this process, or the own clock of a
+        `Command`.
 
     Returns
     -------
@@ -210,7 +212,7 @@ class _Timer:
         pair: Any,
         batch: int,
         rng: np.random.Generator,
-        clock: Callable[[], float],
+        clock: Callable[[], float] | None,
     ) -> None:
         self._copies = 1  # of the value that a batch needs
         if isinstance(release, Mechanism):
@@ -221,6 +223,8 @@ class _Timer:
                 raise ParameterError("release", release_name(release), "a function of this process")
             self._draw = lambda values, rng: draw.draw(iter(values), rng, batch)
             self._copies = 1 if draw.form.size else batch
+        if clock is None:
+            clock = release.clock if isinstance(release, Command) else time.perf_counter
         self._pair, self._rng, self._clock = pair, rng, clock
         self._make = remaker(pair[0]), remaker(pair[1])
 

@@ -72,6 +72,8 @@ SENTENCES = (
 class IsolatedRelease(ABC):
     """A release that runs elsewhere: it can change no value here, so it needs no copies."""
 
+    fixed = "those with a default, if there are some"  # what is the same in all runs
+
     @property
     @abstractmethod
     def takes_size(self) -> bool:
@@ -312,11 +314,13 @@ def underlying_release(draw: Draw) -> Any:
 
 
 def calls_once_a_run(draw: Draw) -> bool:
-    """Whether a call of the release makes one run, as its signature says."""
+    """Whether a call of the release makes one run, as its signature or its `Command` says."""
     inner = underlying_draw(draw)
     if isinstance(inner, IsolatedRelease):
         return not inner.takes_size
-    return isinstance(inner, Vectorised) and not inner.form.size
+    if not isinstance(inner, Vectorised):
+        return False
+    return not (inner.form.size and getattr(inner.release, "takes_size", True))
 
 
 def as_output_array(outputs: list[Any]) -> NDArray[Any]:
