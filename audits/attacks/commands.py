@@ -77,13 +77,18 @@ def audit_command(
 
     Examples
     --------
+    >>> import sys
     >>> from audits import audit_command
-    >>> program = '''BEGIN {srand()} {
-    ...     match($0, /"value": [0-9.]+/); value = substr($0, RSTART + 9, RLENGTH - 9)
-    ...     noise = (rand() < 0.5 ? 1 : -1) * 0.2 * log(1 - rand())
-    ...     printf "{\\"outputs\\": [%.17g]}\\n", value + noise
-    ... }'''
-    >>> finding = audit_command(["awk", program], (0.0, 1.0), 1.0, runs=200, rng=0, once=True)
+    >>> program = '''
+    ... import json, random, sys
+    ... for line in sys.stdin:
+    ...     value, runs, seed = json.loads(line).values()
+    ...     random.seed(seed)
+    ...     outputs = [value + random.gauss(0, 0.5) for run in range(runs)]
+    ...     print(json.dumps({"outputs": outputs}))
+    ... '''
+    >>> command = [sys.executable, "-c", program]
+    >>> finding = audit_command(command, (0.0, 1.0), (1.0, 1e-5), runs=4000, rng=0)
     >>> finding.outcome.name
     'FALSIFIED'
     """

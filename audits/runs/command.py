@@ -91,7 +91,7 @@ class Command:
             raise ParameterError("command", shlex.join(words), "run on Linux, macOS or in WSL")
         self.words, self.once = tuple(words), once
         self.timeout = TIMEOUT.check("timeout", timeout)
-        self.__name__ = shlex.join(words)  # what reports call it
+        self.__name__ = " ".join(shlex.join(words).split())  # what reports call it
         self._seconds = 0.0
         self._idle: list[_Process] = []  # processes that wait for a request
         self._finalizer = weakref.finalize(self, _end_all, self._idle, os.getpid())
@@ -288,7 +288,7 @@ class _Process:
         If it is the ``last`` request, the input is closed after it, and the end is awaited.
         Raises TimeoutError at the deadline, `_Overflow` if too much is written.
         """
-        while self._receive(0.0):  # what came after the last answer
+        while not last and self._receive(0.0):  # what came after the last answer
             pass
         if self._answers:
             raise _Overflow("a program that writes one answer for each request")
