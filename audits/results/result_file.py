@@ -12,9 +12,12 @@ import hashlib
 import importlib.metadata
 import json
 import math
+import os
 import platform
 import shlex
+import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -85,7 +88,13 @@ def new_result(
 ) -> Result:
     """A result that is dated now; it also states the versions of the packages ``extra``."""
     now = datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")
-    code = code_digest(request.names[0] if request.command == "target" else None)
+    command, name = request.options.get("command"), "".join(request.names)
+    if request.command != "target":
+        code = code_digest()
+    elif command is None and "sql" not in request.options:
+        code = code_digest(name)
+    else:
+        code = code_digest(program=["sql", name] if command is None else shlex.split(str(command)))
     return Result(request, rows, versions(extra), absent or {}, now, code)
 
 
@@ -261,12 +270,20 @@ def _finite(x: float | None) -> float | None:
     return None if x is None or not math.isfinite(x) else float(x)
 
 
-def code_digest(target: str | None = None) -> str:
+def code_digest(target: str | None = None, program: Sequence[str] = ()) -> str:
     """SHA-256 of this package's modules, or of the module file of a target; nothing is imported.
 
     For the package it is the digest of the lines ``digest  path`` of its files, ordered by path.
+    For the words of a ``program`` it is that of these words, and of the files that they name: its
+    arguments, or if none of them is a file, the program itself.
     """
     try:
+        if program:
+            named_files = [Path(word) for word in program[1:] if os.path.isfile(word)]
+            files = named_files or [Path(shutil.which(program[0]) or program[0])]
+            lines = [*program, *map(_sha256, files)]
+            digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+            return f"SHA-256 {digest} of {', '.join(file.name for file in files)}"
         if target is not None:
             module = target.partition(":")[0]
             file = _module_file(module)
