@@ -28,6 +28,7 @@ from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings, no
 from audits.runner.kept_outputs import KeptOutputs
 from audits.runner.target_processes import (
     COMMAND_OPTION,
+    SQL_OPTION,
     TARGET_METAVAR,
     TargetLimits,
     TargetProcesses,
@@ -61,14 +62,16 @@ class TargetRequest:
     early: bool = False  # whether the audit stops as soon as the claim is refuted
     timing: bool = False  # whether it is tested that time depends on neither value nor noise
     command: Command | None = None  # the program, if it is no function
+    argument: str = TARGET_METAVAR  # what messages call the argument that names it
 
     @classmethod
     def from_request(cls, request: Request) -> TargetRequest:
         """Check a request; raises `ParameterError` before any code is imported or started."""
         options = request.options
         name = request.names[0] if len(request.names) == 1 else ""
-        command = _requested_command(name, options)
+        command, argument = _requested_command(name, options), TARGET_METAVAR
         if command is not None:
+            argument = COMMAND_OPTION if "command" in options else SQL_OPTION
             name = command.__name__
         else:
             module, colon, function = name.partition(":")
@@ -85,7 +88,7 @@ class TargetRequest:
             raise ParameterError("--pair", type(pair).__name__, "two numbers or files")
         values = str(pair[0]), str(pair[1])
         bits, early, timing = (options.get(word) is True for word in ("bits", "early", "timing"))
-        target = cls(name, epsilon, delta, values, bits, early, timing, command)
+        target = cls(name, epsilon, delta, values, bits, early, timing, command, argument)
         try:
             checked_pair(tuple(map(load_value, target.pair)))
         except ParameterError as error:
@@ -117,11 +120,13 @@ def _requested_command(name: str, options: dict[str, Any]) -> Command | None:
             return Command(str(words), once=once, timeout=timeout)
         if words is None and name and not once:
             query = Path(name).read_text("utf-8") if name.endswith(".sql") else name
-            return Command.sql(str(url), query, timeout=timeout)
+            command = Command.sql(str(url), query, timeout=timeout)
+            command.__name__ = name if name.endswith(".sql") else command.__name__
+            return command
     except OSError as error:
         raise ParameterError("QUERY", name, f"a file to read ({error.strerror})") from None
     except ParameterError as error:
-        option = {"command": COMMAND_OPTION, "url": "--sql"}.get(error.argument, "QUERY")
+        option = {"command": COMMAND_OPTION, "url": SQL_OPTION}.get(error.argument, "QUERY")
         raise ParameterError(option, error.value, error.allowed) from None
     allowed = "given alone; with --sql URL a query or a file of one stands in the place of FUNCTION"
     raise ParameterError(COMMAND_OPTION, words, allowed)
@@ -197,6 +202,7 @@ class TargetAudit:
             processes,
             self.kept_outputs,
             target.command,
+            target.argument,
         ) as release:
             if self.kind == "timing":
                 return self._timing_row(release, settings, rng)
@@ -218,8 +224,7 @@ class TargetAudit:
                 finding = replace(finding, notes=release.notes(finding.runs))
             except ParameterError as error:
                 allowed = f"a release that can be audited: {error}"
-                argument = TARGET_METAVAR if target.command is None else COMMAND_OPTION
-                failure = ParameterError(argument, target.name, allowed)
+                failure = ParameterError(target.argument, target.name, allowed)
                 raise release.failure or failure from None
         row = guess_test_row(
             self.subject,

@@ -46,7 +46,7 @@ from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.digests import digest
 
 TARGET_METAVAR = "PKG.MODULE:FUNCTION"  # how messages and the help name the user's function
-COMMAND_OPTION = "--command"  # the same of a program
+COMMAND_OPTION, SQL_OPTION = "--command", "--sql"  # the same of a program, and of a query
 # An answer may have this many bytes.  One with outputs of n runs may have n / MAX_LEARNING_RUNS of
 # the memory limit in addition: so all outputs that a rule is learned from are within this limit.
 SMALL_ANSWER = 1 << 20
@@ -78,7 +78,8 @@ class TargetProcesses(IsolatedRelease):
     reads the values itself, and ``pair`` are the values as this process reads them.  ``processes``
     is the number of processes that answer at the same time.  With ``kept_outputs`` the outputs of
     an earlier, interrupted audit are taken from a file where it has them.  If there is a
-    ``command``, each process starts that program, and ``name`` is only shown.
+    ``command``, each process starts that program, and ``name`` is only shown.  Messages call the
+    argument that names the code ``argument``.
     """
 
     def __init__(
@@ -90,8 +91,9 @@ class TargetProcesses(IsolatedRelease):
         processes: int,
         kept_outputs: KeptOutputs | None = None,
         command: Command | None = None,
+        argument: str = TARGET_METAVAR,
     ) -> None:
-        self._argument = TARGET_METAVAR if command is None else COMMAND_OPTION
+        self._argument = argument
         try:
             import resource  # noqa: F401  # the supervisor needs it
         except ImportError:

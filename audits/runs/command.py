@@ -16,6 +16,7 @@ import functools
 import itertools
 import json
 import os
+import re
 import selectors
 import shlex
 import signal
@@ -37,10 +38,12 @@ MAX_REQUEST_RUNS = 1000  # runs of one request, so that lines stay short whateve
 MAX_ANSWER_BYTES = 1 << 26  # of an answer, and of what may be written before it
 MAX_COMPLAINT = 4096  # bytes of standard error that are kept, from its end
 MAX_SHOWN = 200  # characters of the line of standard error that a message shows
+# A line that names an error in Python, JavaScript, Java, R and others.
+ERROR_LINE = re.compile(r"[\w.]*(Error|Exception|error)\b")
 SEEDS = 1 << 53  # seeds are below this, so that they are exact where all numbers are floats
 EXACT_INTEGERS = 1 << 53  # floats hold every integer up to here
 GRACE = 0.5  # seconds in which a program may end by itself once its input is closed
-TIMEOUT = Interval(0.0, 1e6, "(]")
+TIMEOUT, SECONDS = Interval(0.0, 1e6, "(]"), Interval(0.0, 1e6, "[]")
 # What a program had in all runs, whatever it is; see `audits.attacks.not_tested`.
 FIXED = "its command line, environment and files"
 
@@ -115,10 +118,27 @@ class Command:
         -------
         Command
             The release.  Nothing that the query writes is committed.
+
+        Raises
+        ------
+        ParameterError
+            If the URL has no scheme, or a password that is not a variable.
         """
         import sys
+        from urllib.parse import urlsplit
 
         from audits.runs import sql_program
+
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            parts = urlsplit("")
+        if not parts.scheme or "://" not in url:
+            allowed = "a URL, such as sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+            raise ParameterError("url", url if "@" not in url else "another text", allowed)
+        if parts.password and not parts.password.startswith("$"):
+            allowed = "without a password, which a report would show: write ${NAME}, a variable"
+            raise ParameterError("url", f"{parts.scheme}://{parts.username}:...", allowed)
 
         # With -P no file beside it can replace a module of Python.
         release = cls([sys.executable, "-P", sql_program.__file__, url, query], timeout=timeout)
@@ -172,23 +192,25 @@ class Command:
 
     def _outcomes(self, request: bytes, runs: int) -> list[Any]:
         """The outcome of each run of a request."""
-        process = self._idle.pop() if self._idle else self._started()
+        try:
+            process = self._idle.pop()
+        except IndexError:  # none is idle: this is the first request, or another thread asks too
+            process = self._started()
         is_reusable = False
         try:
             begin = time.perf_counter()
             line = process.answer(request, time.monotonic() + self.timeout, last=self.once)
             seconds = time.perf_counter() - begin
             if line is None or (self.once and process.status != 0):
-                ending = process.ending()
-                if self.once:
-                    self._seconds += seconds
-                    return [RaisedOutcome(ending, process.complaint(), f"of {self.__name__}")]
-                complaint = process.complaint()
-                shown = f" ({complaint})" if complaint else ""
-                raise self._refused(
-                    f"a program that answers each request and then reads the next: it ended with "
-                    f"{ending}{shown}; one that makes one run and ends needs once"
-                )
+                ending, complaint = process.ending(), process.complaint()
+                if not self.once:
+                    is_single = process.status == 0  # it may have made one run, as a script does
+                    hint = "; one that makes one run and ends needs once" * is_single
+                    shown = f"{ending}{f' ({complaint})' * bool(complaint)}{hint}"
+                    allowed = "a program that answers each request and then reads the next"
+                    raise self._refused(f"{allowed}: it ended with {shown}")
+                self._seconds += seconds
+                return [RaisedOutcome(ending, complaint)]
             outcomes, own_seconds = self._read(line, runs)
             self._seconds += seconds if own_seconds is None else own_seconds
             is_reusable = not self.once
@@ -224,7 +246,7 @@ class Command:
             outputs, errors = answer["outputs"], answer.get("errors")
             seconds = answer.get("seconds")
             errors = [None] * len(outputs) if errors is None else errors
-            own_seconds = None if seconds is None else float(seconds)
+            own_seconds = None if seconds is None else SECONDS.check("seconds", seconds)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise self._refused(
                 f"a program whose answers are {form}: this one was no such line"
@@ -235,7 +257,7 @@ class Command:
             shown = f"not {len(outputs)} outputs and {len(errors)} errors"
             raise self._refused(f"a program whose answers are {form}, {shown}")
         return [
-            output if error is None else RaisedOutcome("error", str(error)[:MAX_SHOWN])
+            output if error is None else _raised(str(error))
             for output, error in zip(outputs, errors, strict=True)
         ], own_seconds
 
@@ -268,16 +290,17 @@ class _Process:
             start_new_session=True,
         )
         self._selector = selectors.DefaultSelector()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            assert pipe is not None  # they are pipes, as was asked for
+        self._pipes: list[Any] = [self._process.stdin, self._process.stdout, self._process.stderr]
+        self._stdin, *outputs = self._pipes
+        for pipe in self._pipes:
             os.set_blocking(pipe.fileno(), False)
-            if pipe is not self._process.stdin:
-                self._selector.register(pipe, selectors.EVENT_READ)
+        for pipe in outputs:
+            self._selector.register(pipe, selectors.EVENT_READ)
         self._answers: deque[bytes] = deque()  # lines that are answers, not yet asked for
         self._line = bytearray()  # the beginning of a line, whose end is still to come
         self._unwritten = memoryview(b"")
         self._written_bytes = 0  # by the program, since the last answer
-        self._complaint = b""
+        self._stderr_tail = b""
         self._is_open = True  # whether the program may still write to standard output
         self.dropped_lines = 0  # since the last answer
         self.status: int | None = None
@@ -295,7 +318,7 @@ class _Process:
         self.dropped_lines = self._written_bytes = 0
         self._unwritten = memoryview(request)
         if self._is_open:
-            self._selector.register(self._process.stdin, selectors.EVENT_WRITE)  # type: ignore[arg-type]
+            self._selector.register(self._stdin, selectors.EVENT_WRITE)
         while self._is_open and (last or not self._answers):
             remaining_seconds = deadline - time.monotonic()
             if remaining_seconds <= 0:
@@ -318,7 +341,7 @@ class _Process:
         events = self._selector.select(seconds)
         for key, _ in events:
             pipe: Any = key.fileobj
-            if pipe is self._process.stdin:
+            if pipe is self._stdin:
                 try:
                     self._unwritten = self._unwritten[os.write(pipe.fileno(), self._unwritten) :]
                 except BrokenPipeError:  # the program reads no more, and may answer all the same
@@ -329,11 +352,11 @@ class _Process:
                         pipe.close()
                 continue
             chunk = os.read(pipe.fileno(), 1 << 16)
-            if pipe is self._process.stderr:
-                self._complaint = (self._complaint + chunk)[-MAX_COMPLAINT:]
-            else:
+            if pipe is self._pipes[1]:
                 self._add(chunk)
                 self._is_open = bool(chunk)
+            else:
+                self._stderr_tail = (self._stderr_tail + chunk)[-MAX_COMPLAINT:]
             if not chunk:
                 self._selector.unregister(pipe)
         return bool(events)
@@ -362,18 +385,17 @@ class _Process:
     def complaint(self) -> str:
         """The line of standard error that names an error, else the last one."""
         lines = [
-            line for line in self._complaint.decode(errors="replace").splitlines() if line.strip()
+            line for line in self._stderr_tail.decode(errors="replace").splitlines() if line.strip()
         ]
-        named = (line for line in lines if "error" in line.lower())
-        return next(named, lines[-1] if lines else "").strip()[:MAX_SHOWN]
+        named_lines = [line for line in lines if ERROR_LINE.match(line)]
+        return (named_lines or lines or [""])[-1].strip()[:MAX_SHOWN]
 
     def end(self) -> None:
         """Close the input, wait a moment, and kill what is left of the group."""
         process = self._process
         self._selector.close()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
+        for pipe in self._pipes:
+            pipe.close()
         with suppress(subprocess.TimeoutExpired):
             if self.status is None and not self._unwritten:
                 process.wait(GRACE)
@@ -386,6 +408,14 @@ def _end_all(idle: list[_Process], owner: int) -> None:
     """End the processes, unless this is a process that was forked from their owner."""
     while idle and os.getpid() == owner:
         idle.pop().end()
+
+
+def _raised(error: str) -> RaisedOutcome:
+    """The outcome of a run that failed; the class of the error is told from its message."""
+    kind, colon, message = error[:MAX_SHOWN].partition(": ")
+    if not colon or not kind.replace(".", "_").isidentifier():
+        kind, message = "error", error[:MAX_SHOWN]
+    return RaisedOutcome(kind, message)
 
 
 def _as_json(value: Any) -> Any:

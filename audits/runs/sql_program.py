@@ -2,7 +2,8 @@
 
 It speaks the protocol of `audits.runs.command`, and imports the standard library and the module of
 the database alone.  Each run is one execution of the query; its parameter ``:value`` is the value,
-or if this is a dictionary, each key is a parameter.  What the query writes is rolled back.
+or if this is a dictionary, each key is a parameter.  Files are only read; what the
+query writes elsewhere is rolled back.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 # Modules of the DB-API by the scheme of a URL, with what installs them.  Any other scheme is the
 # name of a module itself.
@@ -36,11 +37,16 @@ def main(url: str, query: str) -> None:
     """Answer the requests on standard input until it is closed."""
     connection, style = connect(url)
     statement, names = translated(query, style)
+    if not names:
+        sys.exit("Error: the query has no parameter :value, which the value would be")
     cursor = connection.cursor()
     for line in sys.stdin:
         request = json.loads(line)
         value = request["value"]
         by_name = value if isinstance(value, dict) else {"value": value}
+        for name in names:
+            if name not in by_name:
+                sys.exit(f"Error: the value gives the query no parameter :{name}")
         parameters: Any = {name: by_name[name] for name in names}
         if style not in {"named", "pyformat"}:
             parameters = [by_name[name] for name in names]
@@ -75,10 +81,12 @@ def connect(url: str) -> tuple[Any, str]:
         package = PACKAGES.get(module_name, module_name)
         sys.exit(f"Error: {module_name} is not installed: python -m pip install '{package}'")
     path = unquote(parts.path.removeprefix("/"))
-    if parts.scheme == "postgresql" or parts.scheme == "postgres":
+    if module_name == "psycopg":
         return module.connect(os.path.expandvars(url)), module.paramstyle
-    if parts.scheme in {"sqlite", "duckdb"}:
-        return module.connect(path or ":memory:"), module.paramstyle
+    if module_name == "sqlite3":
+        return module.connect(f"file:{quote(path)}?mode=ro", uri=True), module.paramstyle
+    if module_name == "duckdb":
+        return module.connect(path, read_only=True) if path else module.connect(), "qmark"
     arguments = {
         "host": parts.hostname,
         "port": parts.port,
