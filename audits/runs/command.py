@@ -86,7 +86,10 @@ class Command:
     def __init__(
         self, command: str | Sequence[str], *, once: bool = False, timeout: float = 60.0
     ) -> None:
-        words = shlex.split(command) if isinstance(command, str) else list(command)
+        try:
+            words = shlex.split(command) if isinstance(command, str) else list(command)
+        except ValueError:  # a quotation without an end
+            words = []
         if not words or not all(isinstance(word, str) and "\0" not in word for word in words):
             allowed = 'a program and its arguments, such as ["node", "release.mjs"]'
             raise ParameterError("command", command, allowed)

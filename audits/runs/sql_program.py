@@ -17,6 +17,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -68,7 +69,7 @@ def main(url: str, query: str) -> None:
         answer: dict[str, Any] = {"outputs": outputs, "seconds": seconds}
         if any(errors):
             answer["errors"] = errors
-        print(json.dumps(answer, default=as_text), flush=True)
+        print(json.dumps(answer, default=as_json), flush=True)
 
 
 def connect(url: str) -> tuple[Any, str]:
@@ -121,12 +122,14 @@ def plain(rows: Sequence[Sequence[Any]]) -> Any:
     return [list(row) for row in rows]
 
 
-def as_text(value: Any) -> Any:
-    """What JSON does not hold, such as decimals and dates, as a text that keeps every digit."""
+def as_json(value: Any) -> Any:
+    """What JSON does not hold: a decimal as a float if that has all its digits, else a text."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).hex()
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
+    if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
+        return float(value)
     return str(value)
 
 

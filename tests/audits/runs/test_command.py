@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from accountant import ParameterError
-from audits import Command, audit, audit_bits, audit_command, audit_timing
+from audits import Command, assert_private, audit, audit_bits, audit_command, audit_timing
 from audits.runs import command as command_file
 from audits.runs.release_functions import RaisedOutcome
 
@@ -228,7 +228,7 @@ def test_a_copy_for_another_process_starts_its_own():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([],), "a program and its arguments"), (("",), "a program and its arguments"),
+        (([],), "a program and its arguments"), (("'x",), "a program and its arguments"),
         (((1,),), "a program and its arguments"), (("a\0b",), "a program and its arguments"),
         (("/no/such/program x",), r"can be started \(No such file or directory\)"),
         (("/",), r"can be started \(Permission denied\)"),
@@ -259,11 +259,15 @@ def test_arrays_and_tables_are_lists_and_columns():
     assert found == [{"x": [0, 1], "y": 0.5, "z": {"a": [1, 2]}}]
 
 
-HALF = "answer(outputs=[value + random.gauss(0, 0.5) for _ in range(runs)])"
+HALF = "random.seed(seed); answer(outputs=[value + random.gauss(0, 0.5) for _ in range(runs)])"
 
 
 def test_every_audit_takes_a_program():
-    body = f"random.seed(seed); time.sleep(0.002 * value)\n{HALF}"
+    body = (
+        "random.seed(seed)\n"
+        "outputs = [value + random.gauss(0, 0.5) for _ in range(runs)]\n"
+        "answer(outputs=outputs, seconds=value + random.random())"
+    )
     with program(body) as release:
         found = audit(release, (0, 1), (1.0, 1e-5), runs=3000, rng=0, early=True)
         assert (found.outcome.name, found.notes) == ("FALSIFIED", ())
@@ -271,23 +275,27 @@ def test_every_audit_takes_a_program():
         assert ("arguments never varied", command_file.FIXED) in found.not_tested
         low_bits = audit_bits(release, (0.0, 1.0), 1.0, runs=1000, rng=0)
         timed = audit_timing(release, (0, 1), pairs=40, rng=0, confidence=1 - 1e-6)
+        with pytest.raises(AssertionError, match=r"-c .* leaks epsilon"):
+            assert_private(release, (0, 1), (1.0, 1e-5), runs=3000)
     assert low_bits.outcome.name == timed.outcome.name == "FALSIFIED"
     assert timed.value_p < 1e-6
 
 
-def test_a_program_may_time_its_runs_itself():
-    body = "time.sleep(0.002 * value); answer(outputs=[0] * runs, seconds=1.5)"
-    with program(body) as release:
+def test_the_clock_of_a_program_is_its_own_or_how_long_answers_took():
+    with program("answer(outputs=[0] * runs, seconds=1.5)") as release:
         timed = audit_timing(release, (0, 1), pairs=20, rng=0)
         assert release.clock() == 1.5 * 2 * 21  # one pair before the others is not counted
     assert (timed.value_p, timed.outcome.name) == (1.0, "SURVIVED")
+    with program("time.sleep(0.02); answer(outputs=[0] * runs)") as release:
+        release(0, np.random.default_rng(0), 1500)
+        assert release.clock() >= 0.04
 
 
 def test_audit_command_audits_and_ends_the_program():
-    found = audit_command([*PYTHON, LOOP + f"    random.seed(seed); {HALF}"], (0, 1), (1.0, 1e-5),
+    found = audit_command([*PYTHON, LOOP + f"    {HALF}"], (0, 1), (1.0, 1e-5),
                           runs=3000, rng=0)  # fmt: skip
     assert found.outcome.name == "FALSIFIED"
-    again = audit_command([*PYTHON, LOOP + f"    random.seed(seed); {HALF}"], (0, 1), (1.0, 1e-5),
+    again = audit_command([*PYTHON, LOOP + f"    {HALF}"], (0, 1), (1.0, 1e-5),
                           runs=3000, rng=0)  # fmt: skip
     assert again.guesses == found.guesses
 

@@ -14,9 +14,13 @@ from audits import Command, audit, audit_bits, audit_command, audit_timing
 PROGRAMS = Path(__file__).parent / "programs"
 EXAMPLES = Path(__file__).parents[3] / "examples" / "programs"
 SURE = 1 - 1e-6  # an honest program is falsified once in a million
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="no node: install nodejs")
-needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: install gcc")
-needs_r = pytest.mark.skipif(shutil.which("Rscript") is None, reason="no Rscript: install r-base")
+needs_node = pytest.mark.skipif(
+    shutil.which("node") is None, reason="no nodejs: apt-get install nodejs"
+)
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: apt-get install gcc")
+needs_r = pytest.mark.skipif(
+    shutil.which("Rscript") is None, reason="no Rscript: apt-get install r-base-core"
+)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from accountant import ParameterError
 from audits import Command
 from audits.runs.release_functions import RaisedOutcome
 from audits.runs.sql_program import connect, translated
-from tests.accountant.book.postgres_server import postgres  # noqa: F401
+from tests.accountant.book.throwaway_books import PostgresServer
 
 
 def run(url, query, value=3, size=2):
@@ -105,15 +105,27 @@ def test_a_module_gets_the_parts_of_the_url(tmp_path, monkeypatch):
     sys.modules.pop("anydb")
 
 
-def test_a_noisy_count_in_postgresql(postgres):  # noqa: F811
-    query = "SELECT '50%' || :value::text, random() < 2, 1.10::numeric"
-    (output,) = run(postgres, query, 7, 1)
-    assert output == [["50%7", True, "1.10"]]
-    made = run(postgres, "CREATE TABLE made (x int); INSERT INTO made VALUES (:value)", 1, 2)
-    assert len(made) == 2  # what a run makes is rolled back, so that the next run can make it too
+def test_queries_of_postgresql_and_what_they_write_is_rolled_back():
+    psycopg = pytest.importorskip("psycopg")
+    server = PostgresServer()
+    url = f"postgresql://postgres@/postgres?host={server.folder}"
+    try:
+        query = "SELECT '50%' || :value::text, random() < 2, 1.10::numeric, 1.12345678901234567890"
+        assert run(url, query, 7, 1) == [[["50%7", True, 1.1, "1.12345678901234567890"]]]
+        with psycopg.connect(url, autocommit=True) as database:
+            database.execute("CREATE TABLE made (x int)")
+        query = "INSERT INTO made VALUES (:value) RETURNING (SELECT count(*) FROM made) + 1 / x"
+        with Command.sql(url, query) as release:
+            rng = np.random.default_rng(0)
+            assert release(2, rng, 2).tolist() == [0, 0]
+            failed, _ = release(0, rng, 2)
+            assert failed == RaisedOutcome("DivisionByZero", "division by zero")
+            assert release(1, rng, 2).tolist() == [1, 1]
+    finally:
+        server.stop()
 
 
-def test_a_noisy_count_in_duckdb():
+def test_queries_of_duckdb():
     pytest.importorskip("duckdb")
     assert run("duckdb://", "SELECT sum(x) FROM (VALUES (1.5), (:value)) AS t(x)", 2).tolist() == [
         3.5, 3.5,
