@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 
 from accountant.errors import ParameterError
-from audits.attacks.timing import BatchTimer
-from audits.results.result_file import code_digest
 from audits.runner.target_messages import Channel, encode_outputs
 from audits.runner.target_values import load_value
 from audits.runs.command import Command
@@ -43,7 +41,7 @@ def _serve(channel: Channel) -> None:
     """
     sys.path.insert(0, "")  # the function's module may be in the current folder
     warnings.simplefilter("ignore")
-    name, *value_words = channel.receive(MOST_REQUEST_BYTES)
+    code, *value_words = channel.receive(MOST_REQUEST_BYTES)
     values: list[Any] = []
     release: Any = None
     while True:
@@ -51,18 +49,15 @@ def _serve(channel: Channel) -> None:
         try:
             values = values or [load_value(word) for word in value_words]
             if release is None:
-                release = _import_function(name) if type(name) is str else Command(**name)
+                release = _import_function(code) if isinstance(code, str) else Command(**code)
             draw = vectorised(release)
             if not request:
-                code = (
-                    _file_digest(name.partition(":")[0])
-                    if type(name) is str
-                    else code_digest(program=release.words)
-                )
-                answer: Any = {"takes_size": not calls_once_a_run(draw), "code": code}
+                answer: Any = {"takes_size": not calls_once_a_run(draw), "code": _digest(code)}
             elif len(request) == 1:
                 answer = {"notes": observations(draw, values, request[0])}
             elif len(request) == 4:
+                from audits.attacks.timing import BatchTimer  # not needed by most processes
+
                 seed, pairs, batch, _ = request
                 timer = BatchTimer(release, values, batch, np.random.default_rng(seed))
                 answer = np.stack(timer.measure(pairs))
@@ -94,9 +89,13 @@ def _import_function(name: str) -> Any:
     return member
 
 
-def _file_digest(module: str) -> str:
-    """Return a digest of the module's file; "" if it has none."""
-    path = getattr(sys.modules.get(module), "__file__", None)
+def _digest(code: str | dict[str, Any]) -> str:
+    """Return a digest of a function's module file, "" if it has none, or of a program's files."""
+    if not isinstance(code, str):
+        from audits.results.result_file import code_digest
+
+        return code_digest(program=code["command"])
+    path = getattr(sys.modules.get(code.partition(":")[0]), "__file__", None)
     if not isinstance(path, str) or not os.path.isfile(path):
         return ""
     with open(path, "rb") as file:

@@ -34,8 +34,11 @@ from accountant.domains import Interval
 from accountant.errors import ParameterError
 from audits.runs.release_functions import RaisedOutcome
 
-MAX_REQUEST_RUNS = 1000  # runs of one request, so that lines stay short whatever an audit needs
-MAX_ANSWER_BYTES = 1 << 26  # of an answer, and of what may be written before it
+# The first request of a call has so many runs at most, a later one as many as fill an answer of
+# about ANSWER_BYTES by the one before, but at most MAX_REQUEST_RUNS.  Lines stay short, and which
+# requests there are depends on no measured time: a seed repeats them.
+FIRST_RUNS, MAX_REQUEST_RUNS, ANSWER_BYTES = 10, 1000, 1 << 22
+MAX_ANSWER_BYTES = 1 << 28  # of an answer, and of what may be written before it
 MAX_COMPLAINT = 4096  # bytes of standard error that are kept, from its end
 MAX_SHOWN = 200  # characters of the line of standard error that a message shows
 # A line that names an error in Python, JavaScript, Java, R and others.
@@ -168,11 +171,15 @@ class Command:
             allowed = "values that JSON holds: finite numbers, texts, null, lists, tables of these"
             raise ParameterError("pair", type(value).__name__, allowed) from None
         outcomes: list[Any] = []
+        most_runs = 1 if self.once else FIRST_RUNS
         while len(outcomes) < size:
-            runs = 1 if self.once else min(size - len(outcomes), MAX_REQUEST_RUNS)
+            runs = min(size - len(outcomes), most_runs)
             seed = int(rng.integers(SEEDS))
             request = f'{{"value": {encoded_value}, "runs": {runs}, "seed": {seed}}}\n'
-            outcomes += self._outcomes(request.encode(), runs)
+            more_outcomes, answer_bytes = self._outcomes(request.encode(), runs)
+            outcomes += more_outcomes
+            if not self.once:
+                most_runs = min(max(ANSWER_BYTES * runs // answer_bytes, 1), MAX_REQUEST_RUNS)
         return _as_numbers(outcomes)
 
     def __enter__(self) -> Command:
@@ -193,8 +200,8 @@ class Command:
         """End all processes; a further call starts new ones."""
         _end_all(self._idle, os.getpid())
 
-    def _outcomes(self, request: bytes, runs: int) -> list[Any]:
-        """The outcome of each run of a request."""
+    def _outcomes(self, request: bytes, runs: int) -> tuple[list[Any], int]:
+        """The outcome of each run of a request, and the length of the answer."""
         try:
             process = self._idle.pop()
         except IndexError:  # none is idle: this is the first request, or another thread asks too
@@ -213,7 +220,7 @@ class Command:
                     allowed = "a program that answers each request and then reads the next"
                     raise self._refused(f"{allowed}: it ended with {shown}")
                 self._seconds += seconds
-                return [RaisedOutcome(ending, complaint)]
+                return [RaisedOutcome(ending, complaint)], 0
             outcomes, own_seconds = self._read(line, runs)
             self._seconds += seconds if own_seconds is None else own_seconds
             is_reusable = not self.once
@@ -227,7 +234,7 @@ class Command:
         except _Overflow as error:
             raise self._refused(str(error)) from None
         else:
-            return outcomes
+            return outcomes, len(line)
         finally:
             if is_reusable:
                 self._idle.append(process)

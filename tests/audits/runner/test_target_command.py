@@ -26,10 +26,11 @@ def half(value, rng):
 def honest(value, rng):
     return value + rng.gauss(0, 20)
 
-def slow(value, rng):
+def stalls(value, rng):
     with open("calls", "a") as file:
         file.write(".")
-    time.sleep(0.005)
+    if os.path.getsize("calls") > 1500 and not os.path.exists("go"):
+        time.sleep(600)
     return half(value, rng)
 
 def hangs(value, rng):
@@ -161,13 +162,14 @@ def test_an_interrupt_takes_the_program_along(folder):
 
 
 def test_an_interrupted_program_goes_on_from_what_was_drawn(folder, capsys):
-    command = words("slow", "--json", "r.json", "--max-seconds")
-    assert main([*command, "6"]) == 2
-    assert "continue with --resume" in capsys.readouterr().err
-    drawn = (folder / "calls").stat().st_size
-    assert main([*command, "600", "--resume"]) == 1
-    assert (folder / "calls").stat().st_size - drawn < 2000
-    assert re.search(r"slow leaks ε ≥ [\d.]+", " ".join(capsys.readouterr().out.split()))
+    command = words("stalls", "--json", "r.json", "--timeout")
+    assert main([*command, "2"]) == 2
+    assert "within the timeout of 2 s" in (err := capsys.readouterr().err)
+    assert "continue with --resume" in err
+    drawn, _ = (folder / "calls").stat().st_size, (folder / "go").touch()
+    assert main([*command, "2", "--resume"]) == 1
+    assert (folder / "calls").stat().st_size - drawn < 1600  # of 2,000 and a few more
+    assert re.search(r"stalls leaks ε ≥ [\d.]+", " ".join(capsys.readouterr().out.split()))
 
 
 def test_a_process_of_the_auditor_answers_for_a_program(folder):

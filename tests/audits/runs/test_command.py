@@ -60,7 +60,13 @@ def test_one_process_answers_many_requests_of_at_most_1000_runs():
         rng = np.random.default_rng(0)
         asked = np.concatenate([release(0, rng, 2500), release(1, rng, 2)])
     assert len(np.unique(asked[:, 0])) == 1
-    assert [list(asked[:, 1]).count(runs) for runs in (1000, 500, 2)] == [2000, 500, 2]
+    assert [list(asked[:, 1]).count(runs) for runs in (10, 1000, 490, 2)] == [10, 2000, 490, 2]
+
+
+def test_requests_of_long_outputs_have_fewer_runs(monkeypatch):
+    monkeypatch.setattr(command_file, "ANSWER_BYTES", 10_000)
+    body = "answer(outputs=[[runs] + [1] * 400] * runs)"  # 1,200 bytes each
+    assert drawn(body, 26)[:, 0].tolist() == [10] * 10 + [8] * 16
 
 
 def test_once_is_a_process_a_run_with_a_closed_input():
