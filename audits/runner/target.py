@@ -69,7 +69,7 @@ class TargetRequest:
         """Check a request; raises `ParameterError` before any code is imported or started."""
         options = request.options
         name = request.names[0] if len(request.names) == 1 else ""
-        command, argument = _requested_command(name, options), TARGET_METAVAR
+        command, argument = requested_command(name, options), TARGET_METAVAR
         if command is not None:
             argument = COMMAND_OPTION if "command" in options else SQL_OPTION
             name = command.__name__
@@ -106,7 +106,7 @@ class TargetRequest:
         return ["outputs", *["bits"] * self.bits, *["timing"] * self.timing]
 
 
-def _requested_command(name: str, options: dict[str, Any]) -> Command | None:
+def requested_command(name: str, options: dict[str, Any]) -> Command | None:
     """The program of a request, or its query of a database; None if it names a function."""
     words, url, once = options.get("command"), options.get("sql"), options.get("once") is True
     if words is None and url is None:
@@ -205,7 +205,7 @@ class TargetAudit:
             target.argument,
         ) as release:
             if self.kind == "timing":
-                return self._timing_row(release, settings, rng)
+                return timing_row(self, release, settings, rng)
             from audits.attacks.floating_point import audit_bits
             from audits.attacks.front import audit
             from audits.runner.cases import guess_test_row
@@ -246,34 +246,6 @@ class TargetAudit:
             row = replace(row, evidence=f"stopped at the first proof: {finding.witness}")
         return replace(row, witness=row.witness[:MAX_WITNESS])
 
-    def _timing_row(
-        self, release: TargetProcesses, settings: Settings, rng: np.random.Generator
-    ) -> ReportRow:
-        """The row of a test that time depends on neither the value nor the noise."""
-        from audits.attacks.timing import judged_times
-
-        pairs = min(max(settings.samples // RUNS_PER_PAIR, MIN_PAIRS), MAX_PAIRS)
-        timing = judged_times(*release.times(pairs, 1, rng), 1, self.verdict)
-        return ReportRow(
-            subject=self.subject,
-            kind="target",
-            claim=(self.target.epsilon, self.target.delta),
-            exact_epsilon=None,
-            epsilon_lower=None,
-            confidence=self.verdict,
-            runs=2 * pairs,
-            outcome=timing.outcome,
-            expected=Outcome.SURVIVED,
-            witness=timing.witness,
-            evidence=timing.witness,
-            seconds=round(timing.seconds, 6),
-            facts=(
-                ("p-value, time against the value", f"{timing.value_p:.3g}"),
-                ("p-value, time against the noise", f"{timing.noise_p:.3g}"),
-            ),
-            not_tested=(NotTested(OTHER_PAIRS, "one pair of values was tried"),),
-        )
-
     def _say_estimate(
         self, release: TargetProcesses, pair: tuple[Any, Any], settings: Settings
     ) -> None:
@@ -284,6 +256,35 @@ class TargetAudit:
         message = advice(seconds, self.limits.seconds, early=self.target.early)
         if message is not None:
             self.say(message)
+
+
+def timing_row(
+    audit: TargetAudit, release: TargetProcesses, settings: Settings, rng: np.random.Generator
+) -> ReportRow:
+    """The row of a test that time depends on neither the value nor the noise."""
+    from audits.attacks.timing import judged_times
+
+    pairs = min(max(settings.samples // RUNS_PER_PAIR, MIN_PAIRS), MAX_PAIRS)
+    timing = judged_times(*release.times(pairs, 1, rng), 1, audit.verdict)
+    return ReportRow(
+        subject=audit.subject,
+        kind="target",
+        claim=(audit.target.epsilon, audit.target.delta),
+        exact_epsilon=None,
+        epsilon_lower=None,
+        confidence=audit.verdict,
+        runs=2 * pairs,
+        outcome=timing.outcome,
+        expected=Outcome.SURVIVED,
+        witness=timing.witness,
+        evidence=timing.witness,
+        seconds=round(timing.seconds, 6),
+        facts=(
+            ("p-value, time against the value", f"{timing.value_p:.3g}"),
+            ("p-value, time against the noise", f"{timing.noise_p:.3g}"),
+        ),
+        not_tested=(NotTested(OTHER_PAIRS, "one pair of values was tried"),),
+    )
 
 
 def estimate_seconds(

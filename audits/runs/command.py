@@ -102,7 +102,7 @@ class Command:
         self.timeout = TIMEOUT.check("timeout", timeout)
         self.__name__ = " ".join(shlex.join(words).split())  # what reports call it
         self._seconds = 0.0
-        self._idle: list[_Process] = []  # processes that wait for a request
+        self._idle: list[ProgramProcess] = []  # processes that wait for a request
         self._finalizer = weakref.finalize(self, _end_all, self._idle, os.getpid())
 
     @classmethod
@@ -131,9 +131,8 @@ class Command:
             If the URL has no scheme, or a password that is not a variable.
         """
         import sys
+        from pathlib import Path
         from urllib.parse import urlsplit
-
-        from audits.runs import sql_program
 
         try:
             parts = urlsplit(url)
@@ -146,8 +145,9 @@ class Command:
             allowed = "without a password, which a report would show: write ${NAME}, a variable"
             raise ParameterError("url", f"{parts.scheme}://{parts.username}:...", allowed)
 
+        program = Path(__file__).with_name("sql_program.py")
         # With -P no file beside it can replace a module of Python.
-        release = cls([sys.executable, "-P", sql_program.__file__, url, query], timeout=timeout)
+        release = cls([sys.executable, "-P", str(program), url, query], timeout=timeout)
         release.__name__ = " ".join(query.split())
         return release
 
@@ -166,21 +166,39 @@ class Command:
     def __call__(self, value: Any, rng: np.random.Generator, size: int) -> Any:
         """Outputs of ``size`` runs on the value; each request has a seed of its own."""
         try:
-            encoded_value = json.dumps(value, allow_nan=False, default=_as_json)
+            encoded_value = json.dumps(value, allow_nan=False, default=as_json)
         except (TypeError, ValueError, RecursionError):
             allowed = "values that JSON holds: finite numbers, texts, null, lists, tables of these"
             raise ParameterError("pair", type(value).__name__, allowed) from None
         outcomes: list[Any] = []
         most_runs = 1 if self.once else FIRST_RUNS
-        while len(outcomes) < size:
-            runs = min(size - len(outcomes), most_runs)
-            seed = int(rng.integers(SEEDS))
-            request = f'{{"value": {encoded_value}, "runs": {runs}, "seed": {seed}}}\n'
-            more_outcomes, answer_bytes = self._outcomes(request.encode(), runs)
-            outcomes += more_outcomes
-            if not self.once:
-                most_runs = min(max(ANSWER_BYTES * runs // answer_bytes, 1), MAX_REQUEST_RUNS)
-        return _as_numbers(outcomes)
+        try:
+            while len(outcomes) < size:
+                runs = min(size - len(outcomes), most_runs)
+                seed = int(rng.integers(SEEDS))
+                request = f'{{"value": {encoded_value}, "runs": {runs}, "seed": {seed}}}\n'
+                try:
+                    process = self._idle.pop()
+                except IndexError:  # none is idle: it is the first request, or threads ask at once
+                    process = ProgramProcess(self.words)
+                with process:
+                    begin = time.perf_counter()
+                    answer = process.answer(request.encode(), self.timeout, once=self.once)
+                    seconds = time.perf_counter() - begin
+                    own_seconds = None
+                    if isinstance(answer, RaisedOutcome):
+                        outcomes.append(answer)
+                    else:
+                        answered_outcomes, own_seconds = read_answer(answer, runs)
+                        outcomes += answered_outcomes
+                        full_runs = ANSWER_BYTES * runs // len(answer)
+                        most_runs = min(max(full_runs, 1), 1 if self.once else MAX_REQUEST_RUNS)
+                    self._seconds += seconds if own_seconds is None else own_seconds
+                if not self.once:
+                    self._idle.append(process)
+        except Unanswered as error:
+            raise ParameterError("command", self.__name__, str(error)) from None
+        return as_numbers(outcomes)
 
     def __enter__(self) -> Command:
         return self
@@ -200,87 +218,36 @@ class Command:
         """End all processes; a further call starts new ones."""
         _end_all(self._idle, os.getpid())
 
-    def _outcomes(self, request: bytes, runs: int) -> tuple[list[Any], int]:
-        """The outcome of each run of a request, and the length of the answer."""
-        try:
-            process = self._idle.pop()
-        except IndexError:  # none is idle: this is the first request, or another thread asks too
-            process = self._started()
-        is_reusable = False
-        try:
-            begin = time.perf_counter()
-            line = process.answer(request, time.monotonic() + self.timeout, last=self.once)
-            seconds = time.perf_counter() - begin
-            if line is None or (self.once and process.status != 0):
-                ending, complaint = process.ending(), process.complaint()
-                if not self.once:
-                    is_single = process.status == 0  # it may have made one run, as a script does
-                    hint = "; one that makes one run and ends needs once" * is_single
-                    shown = f"{ending}{f' ({complaint})' * bool(complaint)}{hint}"
-                    allowed = "a program that answers each request and then reads the next"
-                    raise self._refused(f"{allowed}: it ended with {shown}")
-                self._seconds += seconds
-                return [RaisedOutcome(ending, complaint)], 0
-            outcomes, own_seconds = self._read(line, runs)
-            self._seconds += seconds if own_seconds is None else own_seconds
-            is_reusable = not self.once
-        except TimeoutError:
-            dropped = process.dropped_lines
-            garbage = f" (it wrote {dropped:,} lines that are no answers)" if dropped else ""
-            raise self._refused(
-                f"a program that answers within the timeout of {self.timeout:g} s{garbage}: "
-                "it must flush each answer, or be run with once, or be given more time"
-            ) from None
-        except _Overflow as error:
-            raise self._refused(str(error)) from None
-        else:
-            return outcomes, len(line)
-        finally:
-            if is_reusable:
-                self._idle.append(process)
-            else:
-                process.end()
 
-    def _started(self) -> _Process:
-        try:
-            return _Process(self.words)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise self._refused(f"a program that can be started ({reason})") from None
-
-    def _read(self, line: bytes, runs: int) -> tuple[list[Any], float | None]:
-        """The outcomes that an answer has, and the seconds that they took if it says."""
-        form = f'lines such as {{"outputs": [0.5]}}, with {runs} outputs for {runs} runs'
-        try:
-            answer = json.loads(line)
-            outputs, errors = answer["outputs"], answer.get("errors")
-            seconds = answer.get("seconds")
-            errors = [None] * len(outputs) if errors is None else errors
-            own_seconds = None if seconds is None else SECONDS.check("seconds", seconds)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise self._refused(
-                f"a program whose answers are {form}: this one was no such line"
-            ) from None
-        if type(outputs) is not list or type(errors) is not list:
-            raise self._refused(f"a program whose answers are {form}")
-        if not len(outputs) == len(errors) == runs:
-            shown = f"not {len(outputs)} outputs and {len(errors)} errors"
-            raise self._refused(f"a program whose answers are {form}, {shown}")
-        return [
-            output if error is None else _raised(str(error))
-            for output, error in zip(outputs, errors, strict=True)
-        ], own_seconds
-
-    def _refused(self, allowed: str) -> ParameterError:
-        return ParameterError("command", self.__name__, allowed)
+class Unanswered(ValueError):
+    """A request without a right answer; the message says what program was expected instead."""
 
 
-class _Overflow(ValueError):
-    """Too much was written: more than an answer may be, or more answers than requests."""
+def read_answer(line: bytes, runs: int) -> tuple[list[Any], float | None]:
+    """The outcomes of the runs that an answer has, and the seconds they took if it says."""
+    expected = f'a program whose answers are lines such as {{"outputs": [0.5]}}, with {runs} '
+    expected += f"outputs for {runs} runs"
+    try:
+        answer = json.loads(line)
+        outputs, errors = answer["outputs"], answer.get("errors")
+        seconds = answer.get("seconds")
+        own_seconds = None if seconds is None else SECONDS.check("seconds", seconds)
+        errors = [None] * len(outputs) if errors is None else errors
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise Unanswered(f"{expected}: this one was no such line") from None
+    if type(outputs) is not list or type(errors) is not list:
+        raise Unanswered(f"{expected}: one of them was no list")
+    if not len(outputs) == len(errors) == runs:
+        raise Unanswered(f"{expected}, not {len(outputs)} outputs and {len(errors)} errors")
+    outcomes = [
+        output if error is None else RaisedOutcome.from_text(str(error))
+        for output, error in zip(outputs, errors, strict=True)
+    ]
+    return outcomes, own_seconds
 
 
 @final
-class _Process:
+class ProgramProcess:
     """One process of a program: requests go in, answers come out, in step.
 
     No pipe ever blocks this process: while an answer is awaited, the request is written as far as
@@ -288,17 +255,21 @@ class _Process:
     """
 
     def __init__(self, words: tuple[str, ...]) -> None:
-        self._process = subprocess.Popen(
-            words,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # A program in Python need not flush.  The group of its own is killed with what it
-            # starts, and Ctrl-C is for this process alone.
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                words,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # A program in Python need not flush.  The group of its own is killed with what it
+                # starts, and Ctrl-C is for this process alone.
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                start_new_session=True,
+            )
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise Unanswered(f"a program that can be started ({reason})") from None
         self._selector = selectors.DefaultSelector()
         self._pipes: list[Any] = [self._process.stdin, self._process.stdout, self._process.stderr]
         self._stdin, *outputs = self._pipes
@@ -312,39 +283,81 @@ class _Process:
         self._written_bytes = 0  # by the program, since the last answer
         self._stderr_tail = b""
         self._is_open = True  # whether the program may still write to standard output
-        self.dropped_lines = 0  # since the last answer
-        self.status: int | None = None
+        self._dropped_lines = 0  # since the last answer
+        self._status: int | None = None
+        self._has_ended = False
 
-    def answer(self, request: bytes, deadline: float, *, last: bool) -> bytes | None:
-        """The line that answers a request; None if the program ended without one.
+    def __enter__(self) -> ProgramProcess:
+        return self
 
-        If it is the ``last`` request, the input is closed after it, and the end is awaited.
-        Raises TimeoutError at the deadline, `_Overflow` if too much is written.
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None:
+            self.end()
+
+    def answer(self, request: bytes, timeout: float, *, once: bool) -> bytes | RaisedOutcome:
+        """The line that answers a request within a number of seconds.
+
+        If it makes one run ``once``, its input is closed after the request and its end is awaited;
+        where it ends otherwise than well, that is the outcome.  Raises `Unanswered`.
         """
-        while not last and self._receive(0.0):  # what came after the last answer
+        deadline = time.monotonic() + timeout
+        while not once and self._receive(0.0):  # what came after the last answer
             pass
-        if self._answers:
-            raise _Overflow("a program that writes one answer for each request")
-        self.dropped_lines = self._written_bytes = 0
+        self._dropped_lines = self._written_bytes = 0
         self._unwritten = memoryview(request)
-        if self._is_open:
+        is_answered = bool(self._answers)
+        if self._is_open and not is_answered:
             self._selector.register(self._stdin, selectors.EVENT_WRITE)
-        while self._is_open and (last or not self._answers):
+        while self._is_open and (once or not self._answers):
             remaining_seconds = deadline - time.monotonic()
-            if remaining_seconds <= 0:
-                raise TimeoutError
-            self._receive(remaining_seconds, closing=last)
             if self._written_bytes > MAX_ANSWER_BYTES:
                 allowed = f"a program that answers in lines of at most {MAX_ANSWER_BYTES >> 20} MiB"
-                raise _Overflow(f"{allowed}, with little else on its standard output")
+                raise Unanswered(f"{allowed}, with little else on its standard output")
+            if remaining_seconds <= 0 or not self._receive(remaining_seconds, closing=once):
+                raise Unanswered(self._late(timeout))
+        if is_answered or len(self._answers) > 1:
+            raise Unanswered("a program that writes one answer for each request")
         if not self._is_open:
             try:
-                self.status = self._process.wait(max(deadline - time.monotonic(), 0.0))
+                self._status = self._process.wait(max(deadline - time.monotonic(), 0.0))
             except subprocess.TimeoutExpired:
-                raise TimeoutError from None
-        if last and len(self._answers) > 1:
-            raise _Overflow("a program that writes one answer for each request")
-        return self._answers.popleft() if self._answers else None
+                raise Unanswered(self._late(timeout)) from None
+        if self._answers and not (once and self._status != 0):
+            answer = self._answers.popleft()
+            if once:
+                self.end()
+            return answer
+        ending = self.ending()
+        self.end()
+        if once:
+            return ending
+        complaint = f" ({ending.message})" if ending.message else ""
+        # A program that ends well may have made one run, as a script does.
+        hint = "; one that makes one run and ends needs once" * (self._status == 0)
+        raise Unanswered(
+            "a program that answers each request and then reads the next: it ended with "
+            f"{ending.kind}{complaint}{hint}"
+        )
+
+    def ending(self) -> RaisedOutcome:
+        """How the program ended, with a line of its standard error."""
+        kind = f"exit status {self._status}{' without an answer' * (self._status == 0)}"
+        if self._status is not None and self._status < 0:
+            with suppress(ValueError):
+                kind = f"signal {signal.Signals(-self._status).name}"
+        lines = self._stderr_tail.decode(errors="replace").splitlines()
+        lines = [line.strip()[:MAX_SHOWN] for line in lines if line.strip()]
+        named_lines = [line for line in lines if ERROR_LINE.match(line)]
+        return RaisedOutcome(kind, (named_lines or lines or [""])[-1])
+
+    def _late(self, timeout: float) -> str:
+        """What was expected in place of a program that is late."""
+        dropped = self._dropped_lines
+        garbage = f" (it wrote {dropped:,} lines that are no answers)" if dropped else ""
+        return (
+            f"a program that answers within the timeout of {timeout:g} s{garbage}: it must flush "
+            "each answer, or be run with once, or be given more time"
+        )
 
     def _receive(self, seconds: float, *, closing: bool = False) -> bool:
         """Wait until a pipe is ready, then write and read what is possible; whether one was."""
@@ -363,72 +376,46 @@ class _Process:
                 continue
             chunk = os.read(pipe.fileno(), 1 << 16)
             if pipe is self._pipes[1]:
-                self._add(chunk)
                 self._is_open = bool(chunk)
+                self._written_bytes += len(chunk)
+                self._line += chunk
+                *lines, self._line = self._line.split(b"\n") if b"\n" in chunk else [self._line]
+                if not chunk:  # nothing ends the last line
+                    lines, self._line = [self._line], bytearray()
+                for line in lines:
+                    if line.lstrip().startswith(b"{"):
+                        self._answers.append(bytes(line))
+                    elif line.strip():
+                        self._dropped_lines += 1
             else:
                 self._stderr_tail = (self._stderr_tail + chunk)[-MAX_COMPLAINT:]
             if not chunk:
                 self._selector.unregister(pipe)
         return bool(events)
 
-    def _add(self, chunk: bytes) -> None:
-        """Split what the program wrote into lines; nothing ends the last one."""
-        self._written_bytes += len(chunk)
-        self._line += chunk
-        if chunk and b"\n" not in chunk:
-            return
-        *lines, rest = bytes(self._line).split(b"\n")
-        self._line = bytearray(rest if chunk else b"")
-        for line in lines if chunk else [*lines, rest]:
-            if line.lstrip().startswith(b"{"):
-                self._answers.append(line)
-            elif line.strip():
-                self.dropped_lines += 1
-
-    def ending(self) -> str:
-        """How the program ended, in words."""
-        if self.status is not None and self.status < 0:
-            with suppress(ValueError):
-                return f"signal {signal.Signals(-self.status).name}"
-        return f"exit status {self.status}{' without an answer' * (self.status == 0)}"
-
-    def complaint(self) -> str:
-        """The line of standard error that names an error, else the last one."""
-        lines = [
-            line for line in self._stderr_tail.decode(errors="replace").splitlines() if line.strip()
-        ]
-        named_lines = [line for line in lines if ERROR_LINE.match(line)]
-        return (named_lines or lines or [""])[-1].strip()[:MAX_SHOWN]
-
     def end(self) -> None:
         """Close the input, wait a moment, and kill what is left of the group."""
-        process = self._process
+        if self._has_ended:
+            return
+        self._has_ended, process = True, self._process
         self._selector.close()
         for pipe in self._pipes:
             pipe.close()
         with suppress(subprocess.TimeoutExpired):
-            if self.status is None and not self._unwritten:
+            if self._status is None and not self._unwritten:
                 process.wait(GRACE)
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _end_all(idle: list[_Process], owner: int) -> None:
+def _end_all(idle: list[ProgramProcess], owner: int) -> None:
     """End the processes, unless this is a process that was forked from their owner."""
     while idle and os.getpid() == owner:
         idle.pop().end()
 
 
-def _raised(error: str) -> RaisedOutcome:
-    """The outcome of a run that failed; the class of the error is told from its message."""
-    kind, colon, message = error[:MAX_SHOWN].partition(": ")
-    if not colon or not kind.replace(".", "_").isidentifier():
-        kind, message = "error", error[:MAX_SHOWN]
-    return RaisedOutcome(kind, message)
-
-
-def _as_json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """A value that `json` does not know: arrays and numbers of numpy, and tables by columns."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
@@ -440,7 +427,7 @@ def _as_json(value: Any) -> Any:
     return {str(name): list(column) for name, column in columns.items()}
 
 
-def _as_numbers(outputs: list[Any]) -> Any:
+def as_numbers(outputs: list[Any]) -> Any:
     """Outputs as an array if they are numbers, or lists of numbers of one shape; else as they are.
 
     JSON does not tell 1 from 1.0, so integers beside floats are floats too, if floats hold them.

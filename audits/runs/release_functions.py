@@ -241,6 +241,13 @@ class RaisedOutcome:
     message: str = ""
     place: str = ""
 
+    @classmethod
+    def from_text(cls, text: str) -> RaisedOutcome:
+        """The outcome that a text names, such as ``"ValueError: no rows"``, else an "error"."""
+        kind, colon, message = text[:MAX_SHOWN].partition(": ")
+        is_named = bool(colon) and kind.replace(".", "_").isidentifier()
+        return cls(kind, message) if is_named else cls("error", text[:MAX_SHOWN])
+
 
 def concatenate_outputs(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Outputs of several draws as one array, of objects if the draws differ in kind."""
