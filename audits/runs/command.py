@@ -12,6 +12,7 @@ The program learns nothing but what a request has: of the pair one value.
 
 from __future__ import annotations
 
+import codecs
 import functools
 import itertools
 import json
@@ -160,6 +161,11 @@ class Command:
         """Seconds that runs took so far: by the program's own clock if it says, else by answers.
 
         Encoding a value and decoding outputs, which may depend on the value, have no part in it.
+
+        Returns
+        -------
+        float
+            The seconds of all runs since this object was made.
         """
         return self._seconds
 
@@ -383,7 +389,7 @@ class ProgramProcess:
                 if not chunk:  # nothing ends the last line
                     lines, self._line = [self._line], bytearray()
                 for line in lines:
-                    if line.lstrip().startswith(b"{"):
+                    if line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
                         self._answers.append(bytes(line))
                     elif line.strip():
                         self._dropped_lines += 1

@@ -194,6 +194,11 @@ def test_what_is_no_answer_is_dropped_and_no_pipe_blocks():
     assert [array.tolist() for array in found] == [[300_000] * 2] * 2
 
 
+def test_a_byte_order_mark_and_the_ends_of_lines_of_windows_are_read():
+    body = "sys.stdout.write('\\ufeff{\"outputs\": [%d]}\\r\\n' % value); sys.stdout.flush()"
+    assert drawn(body, 1, 3).tolist() == [3]
+
+
 def test_a_program_that_reads_no_request_may_answer():
     with Command(["sh", "-c", "echo '{\"outputs\": [2.5]}'"], once=True) as release:
         assert release("v" * 300_000, np.random.default_rng(0), 2).tolist() == [2.5, 2.5]
