@@ -307,18 +307,18 @@ class ProgramProcess:
         where it ends otherwise than well, that is the outcome.  Raises `Unanswered`.
         """
         deadline = time.monotonic() + timeout
-        while not once and self._receive(0.0):  # what came after the last answer
-            pass
+        if self._unwritten:
+            raise Unanswered("a program that reads a whole request before it answers")
         self._dropped_lines = self._written_bytes = 0
+        # what came after the last answer
+        while not once and time.monotonic() < deadline and self._receive(0.0):
+            pass
         self._unwritten = memoryview(request)
         is_answered = bool(self._answers)
         if self._is_open and not is_answered:
             self._selector.register(self._stdin, selectors.EVENT_WRITE)
         while self._is_open and (once or not self._answers):
             remaining_seconds = deadline - time.monotonic()
-            if self._written_bytes > MAX_ANSWER_BYTES:
-                allowed = f"a program that answers in lines of at most {MAX_ANSWER_BYTES >> 20} MiB"
-                raise Unanswered(f"{allowed}, with little else on its standard output")
             if remaining_seconds <= 0 or not self._receive(remaining_seconds, closing=once):
                 raise Unanswered(self._late(timeout))
         if is_answered or len(self._answers) > 1:
@@ -382,22 +382,31 @@ class ProgramProcess:
                 continue
             chunk = os.read(pipe.fileno(), 1 << 16)
             if pipe is self._pipes[1]:
-                self._is_open = bool(chunk)
-                self._written_bytes += len(chunk)
-                self._line += chunk
-                *lines, self._line = self._line.split(b"\n") if b"\n" in chunk else [self._line]
-                if not chunk:  # nothing ends the last line
-                    lines, self._line = [self._line], bytearray()
-                for line in lines:
-                    if line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
-                        self._answers.append(bytes(line))
-                    elif line.strip():
-                        self._dropped_lines += 1
+                self.add_output(chunk)
             else:
                 self._stderr_tail = (self._stderr_tail + chunk)[-MAX_COMPLAINT:]
             if not chunk:
                 self._selector.unregister(pipe)
         return bool(events)
+
+    def add_output(self, chunk: bytes) -> None:
+        """Split what the program wrote into lines; an empty chunk is its end."""
+        self._is_open = bool(chunk)
+        self._written_bytes += len(chunk)
+        if self._written_bytes > MAX_ANSWER_BYTES:
+            raise Unanswered(
+                f"a program that answers in lines of at most {MAX_ANSWER_BYTES >> 20} MiB, "
+                "with little else on its standard output"
+            )
+        self._line += chunk
+        *lines, self._line = self._line.split(b"\n") if b"\n" in chunk else [self._line]
+        if not chunk:  # nothing ends the last line
+            lines, self._line = [self._line], bytearray()
+        for line in lines:
+            if line.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
+                self._answers.append(bytes(line))
+            elif line.strip():
+                self._dropped_lines += 1
 
     def end(self) -> None:
         """Close the input, wait a moment, and kill what is left of the group."""

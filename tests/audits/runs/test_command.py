@@ -182,6 +182,24 @@ def test_endless_output_is_stopped(garbage, once, monkeypatch):
         drawn(f"while True: sys.stdout.write({garbage})", once=once)
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_endless_output_after_an_answer_is_stopped(stream, monkeypatch):
+    monkeypatch.setattr(command_file, "MAX_ANSWER_BYTES", 1 << 20)
+    body = f"answer(outputs=[1] * runs)\nwhile True: sys.{stream}.write('y' * 1000)"
+    with pytest.raises(ParameterError, match=r"at most 1 MiB|within the timeout of 0\.5 s"):
+        drawn(body, 20, timeout=0.5)
+
+
+def test_a_program_that_answers_what_it_has_not_read_is_refused():
+    with (
+        Command(
+            ["sh", "-c", "sleep 0.1; echo '{\"outputs\": [1,1,1,1,1,1,1,1,1,1]}'; sleep 60"]
+        ) as release,
+        pytest.raises(ParameterError, match="reads a whole request before it answers"),
+    ):
+        release("v" * 300_000, np.random.default_rng(0), 11)
+
+
 def test_what_is_no_answer_is_dropped_and_no_pipe_blocks():
     body = (
         "sys.stderr.write('x' * 300_000)\n"
