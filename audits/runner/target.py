@@ -123,11 +123,12 @@ def requested_command(name: str, options: dict[str, Any]) -> Command | None:
             command = Command.sql(str(url), query, timeout=timeout)
             command.__name__ = name if name.endswith(".sql") else command.__name__
             return command
-    except OSError as error:
-        raise ParameterError("QUERY", name, f"a file to read ({error.strerror})") from None
     except ParameterError as error:
         option = {"command": COMMAND_OPTION, "url": SQL_OPTION}.get(error.argument, "QUERY")
         raise ParameterError(option, error.value, error.allowed) from None
+    except (OSError, ValueError) as error:  # no file, or none of text
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise ParameterError("QUERY", name, f"a file to read ({reason})") from None
     allowed = "given alone; with --sql URL a query or a file of one stands in the place of FUNCTION"
     raise ParameterError(COMMAND_OPTION, words, allowed)
 
