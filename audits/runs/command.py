@@ -13,6 +13,7 @@ The program learns nothing but what a request has: of the pair one value.
 from __future__ import annotations
 
 import codecs
+import datetime
 import functools
 import itertools
 import json
@@ -431,15 +432,23 @@ def _end_all(idle: list[ProgramProcess], owner: int) -> None:
 
 
 def as_json(value: Any) -> Any:
-    """A value that `json` does not know: arrays and numbers of numpy, and tables by columns."""
+    """A value that `json` does not know: arrays and numbers of numpy, times, tables by columns."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
-    if isinstance(value, (set, frozenset)) or not hasattr(value, "columns"):
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if not hasattr(value, "columns"):
         raise TypeError(type(value).__name__)
     import narwhals
 
-    columns = narwhals.from_native(value, eager_only=True).to_dict(as_series=False)
-    return {str(name): list(column) for name, column in columns.items()}
+    table = narwhals.from_native(value, eager_only=True)
+    return {
+        str(column.name): [
+            None if is_missing else item
+            for item, is_missing in zip(column.to_list(), column.is_null().to_list(), strict=True)
+        ]
+        for column in table.iter_columns()
+    }
 
 
 def as_numbers(outputs: list[Any]) -> Any:

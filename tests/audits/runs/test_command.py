@@ -283,9 +283,13 @@ def test_a_value_that_json_does_not_hold_is_refused_unseen(value):
 
 def test_arrays_and_tables_are_lists_and_columns():
     pandas = pytest.importorskip("pandas")
-    value = {"x": np.arange(2), "y": np.float64(0.5), "z": pandas.DataFrame({"a": [1, 2]})}
+    table = pandas.DataFrame({"a": [1, 2], "b": [0.5, None], "c": ["x", None]})
+    table["d"] = pandas.to_datetime(["2026-01-01 00:00", "2026-01-02 12:00"])
+    value = {"x": np.arange(2), "y": np.float64(0.5), "z": table}
     found = drawn("answer(outputs=[value] * runs)", 1, value)
-    assert found == [{"x": [0, 1], "y": 0.5, "z": {"a": [1, 2]}}]
+    columns = {"a": [1, 2], "b": [0.5, None], "c": ["x", None],
+               "d": ["2026-01-01T00:00:00", "2026-01-02T12:00:00"]}  # fmt: skip
+    assert found == [{"x": [0, 1], "y": 0.5, "z": columns}]
 
 
 HALF = "random.seed(seed); answer(outputs=[value + random.gauss(0, 0.5) for _ in range(runs)])"
