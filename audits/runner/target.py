@@ -113,7 +113,9 @@ def target_cases(
         for kind in (("outputs", "bits") if target.bits else ("outputs",))
     ]
     return [
-        AuditCase(audit.subject, "target", "a function of yours", Outcome.SURVIVED, audit.row)
+        AuditCase(
+            audit.subject, "target", "a function of yours", Outcome.SURVIVED, audit.row, target.name
+        )
         for audit in audits
     ]
 
