@@ -111,7 +111,7 @@ def baseline_sentence(rows: Sequence[ReportRow]) -> str:
     for reason in dict.fromkeys(row.compared.reason for row in again if row.compared):
         of_reason = [row for row in again if row.compared and row.compared.reason == reason]
         names = _some(list(map(_name, of_reason)), ", ")
-        sentences.append(f"Audited now, for {escape_control(reason)}: {names}.")
+        sentences.append(f"Audited now, as {escape_control(reason)}: {names}.")
     if kept:
         sentences.insert(0, f"{len(kept)} of {_count(len(rows), 'row')} kept from the baseline.")
     return " ".join(sentences)

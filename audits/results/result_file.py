@@ -83,7 +83,7 @@ class Request:
             "names": contents(names),
             "samples": self.samples,
             "confidence": self.confidence,
-            "curves": self.curves,
+            "curves": self.curves and self.command == "run",  # the only one whose rows have them
             "options": {name: contents(value) for name, value in self.options.items()},
         }
 
