@@ -93,7 +93,10 @@ class Options:
         """The files of the report, by their formats."""
         from audits.formats.report_format import ReportFormat
 
-        return {each: getattr(self, each.name.lower()) for each in ReportFormat}
+        return {
+            report_format: getattr(self, report_format.name.lower())
+            for report_format in ReportFormat
+        }
 
     def console(self) -> Console:
         """Where a command prints: on stderr if its JSON goes to stdout."""

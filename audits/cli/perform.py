@@ -115,20 +115,19 @@ def run_cases(
     """
     from audits.runner.baseline import compared, difference, digests_of, kept_rows
 
-    baseline, kept, why = None, {}, ""
+    baseline, kept_by_subject, why = None, {}, ""
     if options.baseline is not None:
         baseline = read_result(options.baseline, "--baseline")
         seed = baseline.request.seed if options.seed is None else request.seed
         request = dataclasses.replace(request, seed=seed)
         options = dataclasses.replace(options, seed=str(seed))
-    # Only a file needs them, and a comparison with one.
-    is_kept = options.json is not None or baseline is not None
-    digests = digests_of(request) if is_kept else None
+    has_file = options.json is not None or baseline is not None  # which needs the digests
+    digests = digests_of(request) if has_file else None
     if digests is not None and options.dask is not None:
         digests = dataclasses.replace(digests, unknown="the code of a cluster is not known")
     if baseline is not None and digests is not None:
         why = difference(baseline, digests, request)
-        kept = {} if why else kept_rows(baseline, todo)
+        kept_by_subject = {} if why else kept_rows(baseline, todo)
     saved_digests: list[Digests | None] = []
 
     def result(request: Request, rows: list[ReportRow], digests: Digests | None = None) -> Result:
@@ -140,14 +139,14 @@ def run_cases(
         return saved_result.request, saved_result.rows
 
     form = RowFormat(saved_rows, lambda request, rows: to_json(result(request, rows, digests)))
-    remaining = [case for case in todo if case.subject not in kept]
+    remaining = [case for case in todo if case.subject not in kept_by_subject]
     request, rows = run_remaining(family, remaining, request, threads, options, form, kept_outputs)
     if baseline is not None:
         rows = [compared(row, baseline, why) for row in rows]
-    by_subject = kept | {row.subject: row for row in rows}
+    by_subject = kept_by_subject | {row.subject: row for row in rows}
     # Rows of code that changed meanwhile, or since an interruption, are of no known code.
     if digests is not None and any(
-        each != digests for each in (digests_of(request), *saved_digests)
+        known_digests != digests for known_digests in (digests_of(request), *saved_digests)
     ):
         changed = digests.unknown or "its code changed while it was audited"
         digests = dataclasses.replace(digests, unknown=changed)

@@ -25,7 +25,7 @@ def to_junit(result: Result) -> str:
     and so are rows that a baseline has known not to be as expected.
     """
     rows = result.rows
-    known = [row for row in rows if row.kept and not row.as_expected]
+    known_rows = [row for row in rows if row.kept and not row.as_expected]
     suite = Xml.Element(
         "testsuite",
         {
@@ -33,7 +33,7 @@ def to_junit(result: Result) -> str:
             "tests": str(len(rows) + len(result.absent)),
             "failures": str(sum(row.fails for row in rows)),
             "errors": "0",
-            "skipped": str(len(result.absent) + len(known)),
+            "skipped": str(len(result.absent) + len(known_rows)),
             "time": f"{sum(row.seconds for row in rows):.6f}",
         },
     )
@@ -89,7 +89,7 @@ def _case(suite: Xml.Element, row: ReportRow) -> None:
         f"{format_bound(row.epsilon_lower)} at {row.confidence:g}, {row.runs:,} runs",
         f"outcome: {message}",
         f"witness: {escape_control(row.witness)}",
-        *(f"place: {escape_control(place)}" for place in row.places),
+        *(f"place: {escape_control(code_place)}" for code_place in row.places),
         *(f"note: {escape_control(note)}" for note in row.notes),
     ]
     if row.not_tested:

@@ -39,8 +39,8 @@ HEAD = ("verdict", "subject", "claimed", "exact", "at least", "where and what")
 def to_markdown(result: Result) -> str:
     """The report as a section; rows that are as expected are folded away if others are not."""
     rows = result.rows
-    look = [row for row in rows if row.fails or not row.as_expected or not row.decisive]
-    fine = [row for row in rows if row not in look]
+    urgent_rows = [row for row in rows if row.fails or not row.as_expected or not row.decisive]
+    other_rows = [row for row in rows if row not in urgent_rows]
     sentences = [
         f"**{plain(verdict_sentence(rows))}**",
         plain(baseline_sentence(rows)),
@@ -48,12 +48,12 @@ def to_markdown(result: Result) -> str:
         plain(not_tested_sentence(rows)),
     ]
     parts = ["## dp-attest audit", *filter(None, sentences)]
-    if look:
-        parts += ["### Look at these first", markdown_table(look)]
-    for kind in dict.fromkeys(row.kind for row in fine):
-        of_kind = [row for row in fine if row.kind == kind]
+    if urgent_rows:
+        parts += ["### Look at these first", markdown_table(urgent_rows)]
+    for kind in dict.fromkeys(row.kind for row in other_rows):
+        of_kind = [row for row in other_rows if row.kind == kind]
         title = f"{title_of(kind)} ({bound_percent(of_kind)}): {len(of_kind)}"
-        is_open = "" if look or len(fine) > len(of_kind) else " open"
+        is_open = "" if urgent_rows or len(other_rows) > len(of_kind) else " open"
         # The blank lines let Markdown read the table inside of the element.
         folded = [f"<details{is_open}><summary>{plain(title)}</summary>", markdown_table(of_kind)]
         parts += [*folded, "</details>"]
@@ -71,17 +71,19 @@ def markdown_table(rows: Sequence[ReportRow]) -> str:
     """A table with a line for each row; of more than `MAX_ROWS` the last line has the number."""
     lines = [HEAD, ("---",) * len(HEAD)]
     for row in rows[:MAX_ROWS]:
-        seen = row.evidence if row.decisive else row.why_inconclusive
-        words = [str(place) for place in row.places[:1]]
-        words += [place.sentence for place in row.places if place.sentence] or [seen]
-        words += [f"unchanged since {row.compared.date}"] if row.compared and row.kept else []
+        evidence = row.evidence if row.decisive else row.why_inconclusive
+        phrases = [str(code_place) for code_place in row.places[:1]]
+        phrases += [code_place.sentence for code_place in row.places if code_place.sentence] or [
+            evidence
+        ]
+        phrases += [f"unchanged since {row.compared.date}"] if row.compared and row.kept else []
         verdict = f"**{row.outcome.name}**" if row.fails else row.outcome.name
         cells = [
             short_name(row.subject),
             claim_text(row.claim),
             format_number(row.exact_epsilon, ".4f"),
             format_bound(row.verdict_lower),
-            "; ".join(words),
+            "; ".join(phrases),
         ]
         cut = [cell if len(cell) <= MAX_CELL else cell[: MAX_CELL - 3] + "..." for cell in cells]
         lines.append((verdict, *map(plain, cut)))

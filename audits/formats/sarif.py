@@ -72,7 +72,7 @@ def to_sarif(result: Result) -> str:
         numbers = {"claimedEpsilon": epsilon, "claimedDelta": delta, "epsilonLower": lower}
         # JSON has no word for other numbers.
         finite = {name: x for name, x in numbers.items() if x is not None and math.isfinite(x)}
-        for rule, text, place, fingerprint in fired_rules(row):
+        for rule, text, code_place, fingerprint in fired_rules(row):
             sarif_result: dict[str, Any] = {
                 "ruleId": rule,
                 "ruleIndex": names.index(rule),
@@ -81,9 +81,9 @@ def to_sarif(result: Result) -> str:
                 "partialFingerprints": {"subject/v1": fingerprint},
                 "properties": {**finite, "runs": row.runs, "outcome": row.outcome.name.lower()},
             }
-            if place is not None:
-                file = {"uri": quote(place.path, errors="replace"), "uriBaseId": ROOT}
-                physical = {"artifactLocation": file, "region": {"startLine": place.line}}
+            if code_place is not None:
+                file = {"uri": quote(code_place.path, errors="replace"), "uriBaseId": ROOT}
+                physical = {"artifactLocation": file, "region": {"startLine": code_place.line}}
                 sarif_result["locations"] = [{"physicalLocation": physical}]
             if row.compared is not None:
                 sarif_result["baselineState"] = row.compared.state
@@ -133,24 +133,27 @@ def fired_rules(row: ReportRow) -> Iterator[tuple[str, str, Place | None, str]]:
 
     A row has several places where it was found to be wrong at each; they have a sentence.
     """
-    place = row.places[0] if row.places else None
+    code_place = row.places[0] if row.places else None
     known_by = [row.kind, row.subject]
     messages = []
     if not row.decisive and row.as_expected:
         rule = UNSEEN if row.unseen else FEW_RUNS
-        messages.append((rule, f"{row.subject}: {row.why_inconclusive}.", place))
+        messages.append((rule, f"{row.subject}: {row.why_inconclusive}.", code_place))
     elif row.outcome is Outcome.FALSIFIED and not row.as_expected:
-        sentences = [each for each in row.places if each.sentence]
-        messages += [(FALSIFIED, f"{row.subject}: {each.sentence}.", each) for each in sentences]
+        sentences = [sentence_place for sentence_place in row.places if sentence_place.sentence]
+        messages += [
+            (FALSIFIED, f"{row.subject}: {sentence_place.sentence}.", sentence_place)
+            for sentence_place in sentences
+        ]
         if not sentences:
-            messages.append((FALSIFIED, f"{violation(row)}. Seen: {row.witness}.", place))
+            messages.append((FALSIFIED, f"{violation(row)}. Seen: {row.witness}.", code_place))
     elif not row.as_expected:
-        messages.append((MISSED, f"{row.subject} was not caught: {row.witness}.", place))
+        messages.append((MISSED, f"{row.subject} was not caught: {row.witness}.", code_place))
     for rule, message, where in messages:
         # A link in a text of the audited code must stay text.
         text = escape_control(message).replace("](", "] (")
         text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
         # Lines move, so they are no part of it.
         path = "" if where is None else where.path
-        known = json.dumps([*known_by, rule, path, "" if where is None else where.sentence])
-        yield rule, text, where, hashlib.sha256(known.encode()).hexdigest()
+        identity = json.dumps([*known_by, rule, path, "" if where is None else where.sentence])
+        yield rule, text, where, hashlib.sha256(identity.encode()).hexdigest()

@@ -98,22 +98,24 @@ def not_tested_sentence(rows: Sequence[ReportRow]) -> str:
 
 def baseline_sentence(rows: Sequence[ReportRow]) -> str:
     """Which rows were kept from a baseline and from when, and why others were not; else ""."""
-    kept = [row for row in rows if row.kept]
+    kept_rows = [row for row in rows if row.kept]
     sentences = []
-    for date in dict.fromkeys(row.compared.date for row in kept if row.compared):
-        of_date = [row for row in kept if row.compared and row.compared.date == date]
+    for date in dict.fromkeys(row.compared.date for row in kept_rows if row.compared):
+        of_date = [row for row in kept_rows if row.compared and row.compared.date == date]
         names = _some(list(map(_name, of_date)), ", ")
         sentences.append(f"Kept from {date or 'an earlier day'}, unchanged: {names}.")
-    if known := [row for row in kept if not row.as_expected]:
-        names = _some(list(map(_name, known)), ", ")
+    if known_rows := [row for row in kept_rows if not row.as_expected]:
+        names = _some(list(map(_name, known_rows)), ", ")
         sentences.append(f"Known from the baseline, so that it fails nothing: {names}.")
-    again = [row for row in rows if row.compared and not row.kept]
-    for reason in dict.fromkeys(row.compared.reason for row in again if row.compared):
-        of_reason = [row for row in again if row.compared and row.compared.reason == reason]
+    new_rows = [row for row in rows if row.compared and not row.kept]
+    for reason in dict.fromkeys(row.compared.reason for row in new_rows if row.compared):
+        of_reason = [row for row in new_rows if row.compared and row.compared.reason == reason]
         names = _some(list(map(_name, of_reason)), ", ")
         sentences.append(f"Audited now, as {escape_control(reason)}: {names}.")
-    if kept:
-        sentences.insert(0, f"{len(kept)} of {_count(len(rows), 'row')} kept from the baseline.")
+    if kept_rows:
+        sentences.insert(
+            0, f"{len(kept_rows)} of {_count(len(rows), 'row')} kept from the baseline."
+        )
     return " ".join(sentences)
 
 

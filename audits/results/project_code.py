@@ -25,17 +25,20 @@ from typing import Any, NamedTuple, final
 
 OWN_FOLDER = Path(__file__).resolve().parents[2]  # it holds the packages of dp-attest
 PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")  # these, of which all is digested
-# Names of builtins that read files or make code, and the ends of dotted names that do.
+# Builtins that read files or make code, and words in names of functions and of fields that do.
 READING_BUILTINS = {
     "open", "exec", "eval", "compile", "__import__", "__loader__", "__builtins__", "__path__",
 }  # fmt: skip
-READING_NAMES = re.compile(
-    r"open\w*|load(?!s$)\w*|read(?!only|y)\w*|fetch\w*|scan_\w+|from_?file|genfromtxt|memmap"
-    r"|environb?|getenvb?|environment|import_module|__import__|run_path|run_module|spec_from\w+"
-    r"|exec_module|entry_points|url(open|retrieve)|CDLL|PyDLL|WinDLL|Popen|popen|system|connect"
-    r"|get_data|files|exists|lexists|is_file|is_dir|isfile|isdir|listdir|scandir|iterdir|r?glob"
-    r"|stat|lstat|getsize|getmtime|meta_path|path_hooks|modules|addsitedir|argv|getframe|_getframe"
-)
+READING_WORDS = {
+    "addsitedir", "argv", "cdll", "connect", "csv", "datasets", "download", "engine", "environ",
+    "environb", "exec", "exists", "feather", "fetch", "file", "files", "fromfile", "fromregex",
+    "genfromtxt", "getenv", "getmtime", "getsize", "glob", "import", "isdir", "isfile", "iterdir",
+    "lexists", "listdir", "load", "loadmat", "loadtxt", "lstat", "memmap", "open", "parquet",
+    "pickle", "popen", "pretrained", "pydll", "read", "readlines", "rglob", "scandir", "sql",
+    "stat", "system", "urlopen", "urlretrieve", "walk", "wavfile",
+}  # fmt: skip
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of a name such as read_csv or ZipFile
+SYSTEM_FIELDS = {"path", "modules", "meta_path", "path_hooks", "argv", "_getframe"}  # of `sys`
 # Modules by which code reaches what is in no file of the project.
 READING_MODULES = {
     "builtins", "cffi", "configparser", "ctypes", "dbm", "fileinput", "glob", "http", "httpx",
@@ -79,12 +82,11 @@ class ProjectCode:
                 continue
             path = Path(spec.origin)
             is_own = name.partition(".")[0] == own_package
-            if is_of_dp_attest(path) or (is_installed(path) and not is_own):
-                self._files[name] = "installed"
-                continue
             try:
                 content = path.read_bytes()
                 self._files[name] = hashlib.sha256(content).hexdigest()
+                if is_of_dp_attest(path) or (is_installed(path) and not is_own):
+                    continue  # what it imports is installed too
                 tree = ast.parse(content)
             except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
                 self._files.setdefault(name, "not read")
@@ -105,8 +107,8 @@ class ProjectCode:
 
 def with_parents(module: str) -> list[str]:
     """A module and the packages that it is in, all of which an import runs."""
-    words = module.split(".")
-    return [".".join(words[:count]) for count in range(1, len(words) + 1)]
+    name_parts = module.split(".")
+    return [".".join(name_parts[:count]) for count in range(1, len(name_parts) + 1)]
 
 
 def find_module(module: str) -> ModuleSpec | None:
@@ -164,34 +166,44 @@ def imported_modules(tree: ast.AST, module: str, *, is_package: bool) -> Iterato
 
 def source_of(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     """The module that ``from ... import`` names, as ``module`` means it; "" above all packages."""
-    own = module.split(".") if node.level else []
-    parents = own[: len(own) - node.level + is_package] if node.level else []
+    own_parts = module.split(".") if node.level else []
+    parents = own_parts[: len(own_parts) - node.level + is_package] if node.level else []
     return ".".join([*parents, *([node.module] if node.module else [])])
 
 
 def reading_lines(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The lines that may read what is in no module: files, the environment, other code."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names = [alias.name for alias in node.names]
-            source = node.module if isinstance(node, ast.ImportFrom) and not node.level else None
-            modules = names if isinstance(node, ast.Import) else [source or ""]
-            hidden = [alias.name for alias in node.names if alias.name == "sys" and alias.asname]
-            hidden += [name for name in modules if name.partition(".")[0] in READING_MODULES]
-            if source is not None:
-                hidden += [name for name in names if READING_NAMES.fullmatch(name)]
-                hidden += ["sys.path"] if source == "sys" and "path" in names else []
-            for name in hidden[:1]:
-                yield node.lineno, name
+        suspects: list[str] = []
+        if isinstance(node, ast.Import):
+            suspects += [
+                alias.name
+                for alias in node.names
+                if alias.name.partition(".")[0] in READING_MODULES
+                or (alias.name == "sys" and alias.asname)
+            ]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            is_reading = node.module.partition(".")[0] in READING_MODULES
+            suspects += [
+                alias.name
+                for alias in node.names
+                if is_reading or reads(alias.name) or node.module == "sys"
+            ]
         elif isinstance(node, ast.Name):
             # A module's own `__getattr__` that is no function comes from a loader of modules.
-            is_made = isinstance(node.ctx, ast.Store) and node.id == "__getattr__"
-            if node.id in READING_BUILTINS or is_made:
-                yield node.lineno, node.id
+            is_loader = isinstance(node.ctx, ast.Store) and node.id == "__getattr__"
+            suspects += [node.id] if node.id in READING_BUILTINS or is_loader else []
         elif isinstance(node, ast.Attribute):
-            of_sys = isinstance(node.value, ast.Name) and node.value.id == "sys"
-            if READING_NAMES.fullmatch(node.attr) or (of_sys and node.attr == "path"):
-                yield node.lineno, node.attr
+            is_system = isinstance(node.value, ast.Name) and node.value.id == "sys"
+            is_field = is_system and node.attr in SYSTEM_FIELDS
+            suspects += [node.attr] if is_field or reads(node.attr) else []
+        for name in suspects[:1]:
+            yield getattr(node, "lineno", 1), name
+
+
+def reads(name: str) -> bool:
+    """Whether a function or a field of this name may read a file, the environment or code."""
+    return any(word.lower() in READING_WORDS for word in WORD.findall(name))
 
 
 def place_of_name(name: str, re_exports: int = 10) -> Place | None:
@@ -209,7 +221,7 @@ def place_of_name(name: str, re_exports: int = 10) -> Place | None:
         body = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         body = []
-    for count, word in enumerate(words := function.split(".")):
+    for count, word in enumerate(name_parts := function.split(".")):
         inner: list[ast.stmt] = []
         for node in body:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -225,7 +237,9 @@ def place_of_name(name: str, re_exports: int = 10) -> Place | None:
                     if word == (alias.asname or alias.name):
                         line, inner = node.lineno, []
                         source = source_of(node, module, is_package)
-                        imported_name = f"{source}:{'.'.join([alias.name, *words[count + 1 :]])}"
+                        imported_name = (
+                            f"{source}:{'.'.join([alias.name, *name_parts[count + 1 :]])}"
+                        )
         body = inner
     here = Place(shown_path(path), line)
     return (

@@ -112,7 +112,7 @@ class Digests:
             ("its settings changed", self.settings, earlier.settings),
             ("an installed package or Python changed", self.packages, earlier.packages),
         ]
-        return ", ".join(words for words, now, before in pairs if now != before)
+        return ", ".join(reason for reason, now, before in pairs if now != before)
 
 
 @final
@@ -175,7 +175,7 @@ def document(result: Result) -> dict[str, Any]:
         # what depends on where and when, so that it is no part of what a replay compares
         "provenance": [
             {
-                "places": [place._asdict() for place in row.places],
+                "places": [code_place._asdict() for code_place in row.places],
                 "baseline": None if row.compared is None else row.compared._asdict(),
             }
             for row in result.rows
@@ -330,8 +330,8 @@ def _row(row: dict[str, Any], details: dict[str, Any], provenance: dict[str, Any
             for reason in details.get("not_tested", ())
         ),
         places=tuple(
-            Place(str(place["path"]), int(place["line"]), str(place["sentence"]))
-            for place in provenance.get("places", ())
+            Place(str(code_place["path"]), int(code_place["line"]), str(code_place["sentence"]))
+            for code_place in provenance.get("places", ())
         ),
         compared=None
         if compared is None

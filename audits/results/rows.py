@@ -188,5 +188,5 @@ class AuditCase:
         row = self.check(settings, np.random.default_rng(seed))
         definition = self.check if self.definition is None else self.definition
         is_name = isinstance(definition, str)
-        place = place_of_name(str(definition)) if is_name else place_of(definition)
-        return replace(row, places=() if place is None else (place,))
+        code_place = place_of_name(str(definition)) if is_name else place_of(definition)
+        return replace(row, places=() if code_place is None else (code_place,))

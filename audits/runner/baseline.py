@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from audits.results.project_code import ProjectCode
+from audits.results.project_code import ProjectCode, is_installed
 from audits.results.result_file import Digests, Request, Result, code_digest, versions
 from audits.results.rows import AuditCase, Compared, ReportRow
 from audits.runner.california_housing import data_file
 
 # Options of `target` that its digests take into account; a target with others is never kept.
 KNOWN_OPTIONS = {"epsilon", "delta", "pair", "bits", "early", "allow-import"}
+PACKAGE_FILES = ("*.dist-info", "*.egg-info", "*.pth")  # what an installed package leaves
 MAX_READS = 3  # places that a sentence names
 
 
@@ -55,12 +56,15 @@ def installed_packages() -> list[str]:
     """A line for Python, and one for each installed package: its version and its files.
 
     Two installations of one version differ where RECORD does, which has a digest of every file.
+    Python runs the lines of a .pth file when it starts.
     """
     system = (platform.system(), platform.machine(), platform.python_implementation())
     lines = {" ".join((*system, *sorted(f"{k} {v}" for k, v in versions().items())))}
     for folder in map(Path, sys.path):
-        for package in [*folder.glob("*.dist-info"), *folder.glob("*.egg-info")]:
-            files = [package / name for name in ("RECORD", "METADATA", "PKG-INFO")]
+        for package in (path for kind in PACKAGE_FILES for path in folder.glob(kind)):
+            if package.suffix == ".pth" and not is_installed(package):
+                continue  # elsewhere it is no file of Python's
+            files = [package, *(package / name for name in ("RECORD", "METADATA", "PKG-INFO"))]
             content = b"".join(file.read_bytes() for file in files if file.is_file())
             lines.add(f"{package.name} {hashlib.sha256(content).hexdigest()}")
     return sorted(lines)
@@ -72,12 +76,12 @@ def kept_rows(baseline: Result, todo: Sequence[AuditCase]) -> dict[str, ReportRo
     All rows of a report have its digests: those that it kept had them too.
     """
     kinds = {case.subject: case.kind for case in todo}
-    kept = {}
+    rows = {}
     for row in baseline.rows:
         if kinds.get(row.subject) == row.kind:
             date = row.compared.date if row.compared and row.kept else baseline.date
-            kept[row.subject] = replace(row, compared=Compared("unchanged", date))
-    return kept
+            rows[row.subject] = replace(row, compared=Compared("unchanged", date))
+    return rows
 
 
 def compared(row: ReportRow, baseline: Result, why: str) -> ReportRow:

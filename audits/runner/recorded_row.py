@@ -28,14 +28,16 @@ def recorded_row(
         places.append(here._replace(sentence=f"{finding.kind}: {finding.sentence}"))
     costs = {"cost of this pair": recorded.cost, "declared cost": recorded.declared_cost}
     facts = {
-        **{words: f"epsilon {cost:.4g}" for words, cost in costs.items() if cost is not None},
+        **{label: f"epsilon {cost:.4g}" for label, cost in costs.items() if cost is not None},
         "at delta": f"{recorded.delta:g}",
         "recorded draws": f"{recorded.draws:,}",
     }
     outcome = recorded.outcome
     heading = str(recorded).splitlines()[0]
     undecided = outcome is Outcome.INCONCLUSIVE
-    reasons = recorded.unchecked or tuple(place.sentence for place in places) or (heading,)
+    reasons = (
+        recorded.unchecked or tuple(code_place.sentence for code_place in places) or (heading,)
+    )
     return ReportRow(
         subject=name,
         kind="record",

@@ -187,7 +187,10 @@ READS = [
     "import io\nio.open('a')", "import sqlite3", "import urllib.request", "import runpy",
     "import lazy_loader as lazy\n__getattr__, __dir__, __all__ = lazy.attach(__name__)",
     "import os\nos.path.exists('a')", "__path__.append('x')", "import pkgutil",
-    "import joblib\njoblib.load('model')", "def f(:",
+    "import yaml\nyaml.safe_load(x)", "import h5py\nh5py.File('x')",
+    "import zipfile\nzipfile.ZipFile('x')", "import polars\npolars.scan_parquet('x')",
+    "import duckdb\nduckdb.sql('select 1')", "from sys import modules as harmless",
+    "from torchvision import datasets", "import joblib\njoblib.load('model')", "def f(:",
 ]  # fmt: skip
 
 
@@ -209,6 +212,8 @@ def test_code_that_reads_nothing_is_not_named(project):
         WORD = re.compile("a")
         def release(value, rng, size):
             json.loads("[1]")
+            profile = {}.get(sys.maxsize)
+            stats.norm.logpdf(value).readonly.spread.already.payload.threads.overloaded
             return np.clip(value, 0, sys.maxsize) + rng.laplace(size=size)
         """
     )
