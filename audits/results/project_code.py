@@ -209,13 +209,15 @@ def reads(name: str) -> bool:
 def place_of_name(name: str, re_exports: int = 10) -> Place | None:
     """Where ``package.module:function`` is defined; the module's first line if that is not seen.
 
-    An import of the function from another module is followed, so many times.
+    An import of the function from another module is followed, so many times.  A command line is at
+    the first of its words that is a file.
     """
     importlib.invalidate_caches()
     module, _, function = name.partition(":")
     spec = find_module(module)
     if spec is None or spec.origin is None or not spec.has_location:
-        return None
+        files = (Path(word) for word in name.split() if Path(word).is_file())
+        return next((Place(shown_path(file), 1) for file in files), None)
     path, line, imported_name = Path(spec.origin), 1, ""
     try:
         body = ast.parse(path.read_bytes()).body
