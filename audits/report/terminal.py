@@ -175,7 +175,7 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
     for row in rows:
         wrong = not row.as_expected
         colour = "bold red" if wrong else "green" if row.decisive else "yellow"
-        subject = literal_text(short_name(row.subject))
+        subject = literal_text(short_name(row.subject)).append(" (kept)" if row.kept else "")
         if not row.decisive:
             subject.append("\n").append(literal_text(row.why_inconclusive))
         if row.kind in evidence_heads:

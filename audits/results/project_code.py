@@ -30,12 +30,12 @@ READING_BUILTINS = {
     "open", "exec", "eval", "compile", "__import__", "__loader__", "__builtins__", "__path__",
 }  # fmt: skip
 READING_WORDS = {
-    "addsitedir", "argv", "cdll", "connect", "csv", "datasets", "download", "engine", "environ",
+    "addsitedir", "argv", "cdll", "connect", "csv", "datasets", "download", "environ",
     "environb", "exec", "exists", "feather", "fetch", "file", "files", "fromfile", "fromregex",
     "genfromtxt", "getenv", "getmtime", "getsize", "glob", "import", "isdir", "isfile", "iterdir",
     "lexists", "listdir", "load", "loadmat", "loadtxt", "lstat", "memmap", "open", "parquet",
     "pickle", "popen", "pretrained", "pydll", "read", "readlines", "rglob", "scandir", "sql",
-    "stat", "system", "urlopen", "urlretrieve", "walk", "wavfile",
+    "stat", "system", "urlopen", "urlretrieve", "wavfile",
 }  # fmt: skip
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of a name such as read_csv or ZipFile
 SYSTEM_FIELDS = {"path", "modules", "meta_path", "path_hooks", "argv", "_getframe"}  # of `sys`

@@ -14,8 +14,8 @@ from audits.formats.report_format import ReportFormat
 
 ONE = "RandomizedResponse(k=10"
 QUICK = [ONE, "half_the_noise", "--samples", "2000", "--jobs", "1"]
-# commands whose answers are no findings: lists, powers, bounds, scores of the auditor, pages
-NO_FINDINGS = {"list", "power", "bounds", "replay", "zoo", "index"}
+# commands whose answers are no findings: lists, powers, bounds, comparisons, pages
+NO_FINDINGS = {"list", "power", "bounds", "replay", "index"}
 
 
 def outcome_of(words, capsys):
@@ -216,6 +216,16 @@ def test_a_recorded_run_is_written_with_the_line_of_its_finding(folder, capsys):
     assert "releases_of_a_report:shows_mean breaks its claim" in (folder / "r.html").read_text()
     (suite,) = Xml.parse(folder / "r.junit").getroot()
     assert suite.find("testcase").get("line") == "12"
+
+
+def test_the_scores_of_the_auditor_are_written_in_every_format(tmp_path, capsys):
+    files = [str(word) for name in FILES for word in (f"--{name}", tmp_path / name)]
+    words = ["zoo", "half_the_noise", "half_the_sensitivity", "--samples", "2000"]
+    assert outcome_of([*words, *files], capsys)[0] == 0
+    for name in set(FILES) - {"sarif"}:
+        assert "half_the_noise" in (tmp_path / name).read_text().replace("&#95;", "_"), name
+    assert len(json.loads((tmp_path / "json").read_text())["scores"]) == 2
+    assert json.loads((tmp_path / "sarif").read_text())["runs"][0]["results"] == []
 
 
 def test_scores_are_kept_while_their_files_are_the_same(folder, capsys):
