@@ -164,7 +164,8 @@ def target_cases(
     ]
     about = "a function of yours" if target.command is None else "a program of yours"
     return [
-        AuditCase(audit.subject, "target", about, Outcome.SURVIVED, audit.row) for audit in audits
+        AuditCase(audit.subject, "target", about, Outcome.SURVIVED, audit.row, target.name)
+        for audit in audits
     ]
 
 

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from accountant.formatting import escape_control
-from audits.report.junit import to_junit
-from audits.report.page import to_html
+from audits.formats.html import to_html
+from audits.formats.junit import to_junit
 from audits.report.terminal import print_report
 from audits.report.words import format_number
 from audits.results.result_file import to_json

@@ -3,7 +3,7 @@
 import xml.etree.ElementTree as Xml
 
 from audits.claims.findings import Outcome
-from audits.report.junit import to_junit
+from audits.formats.junit import to_junit
 from tests.audits.results.report_rows import result, row
 
 
