@@ -362,10 +362,12 @@ def code_digest(target: str | None = None, program: Sequence[str] = ()) -> str:
     try:
         if program:
             named_files = [Path(word) for word in program[1:] if os.path.isfile(word)]
-            files = named_files or [Path(shutil.which(program[0]) or program[0])]
+            own_file = shutil.which(program[0])
+            files = named_files or ([] if own_file is None else [Path(own_file)])
             lines = [*program, *map(_sha256, files)]
             digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-            return f"SHA-256 {digest} of {', '.join(file.name for file in files)}"
+            names = ", ".join(file.name for file in files) or "the words of the command line"
+            return f"SHA-256 {digest} of {names}"
         if target is not None:
             module = target.partition(":")[0]
             spec = find_module(module)
