@@ -135,8 +135,9 @@ class TargetProcesses(IsolatedRelease):
         )
         deadline = time.monotonic() + limits.seconds
         # The processes that wait for a request: the connection to each, and whether it is fresh,
-        # so that it still needs the first message.
-        self._idle: queue.SimpleQueue[tuple[Channel, bool]] = queue.SimpleQueue()
+        # so that it still needs the first message.  The last one that answered is asked first, as
+        # it has loaded its code.
+        self._idle: queue.LifoQueue[tuple[Channel, bool]] = queue.LifoQueue()
         for own_end, process_end in connections:
             process_end.close()
             self._idle.put((Channel(own_end, deadline), True))
