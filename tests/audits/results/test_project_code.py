@@ -189,6 +189,7 @@ READS = [
     "import os\nos.path.exists('a')", "__path__.append('x')", "import pkgutil",
     "import yaml\nyaml.safe_load(x)", "import h5py\nh5py.File('x')",
     "import zipfile\nzipfile.ZipFile('x')", "import polars\npolars.scan_parquet('x')",
+    "import pyximport",
     "import duckdb\nduckdb.sql('select 1')", "from sys import modules as harmless",
     "from torchvision import datasets", "import joblib\njoblib.load('model')", "def f(:",
 ]  # fmt: skip
