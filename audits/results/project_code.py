@@ -119,6 +119,8 @@ def find_module(module: str) -> ModuleSpec | None:
     """
     spec: ModuleSpec | None = None
     for name in with_parents(module):
+        if not name.rpartition(".")[2].isidentifier():
+            return None
         if "." not in name:
             spec = PathFinder.find_spec(name, ["", *sys.path])
             # Editable installations bring finders of their own.
