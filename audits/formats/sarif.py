@@ -133,27 +133,26 @@ def fired_rules(row: ReportRow) -> Iterator[tuple[str, str, Place | None, str]]:
 
     A row has several places where it was found to be wrong at each; they have a sentence.
     """
-    code_place = row.places[0] if row.places else None
-    known_by = [row.kind, row.subject]
-    messages = []
-    if not row.decisive and row.as_expected:
+    if row.decisive and row.as_expected:
+        return
+    if row.as_expected:
         rule = UNSEEN if row.unseen else FEW_RUNS
-        messages.append((rule, f"{row.subject}: {row.why_inconclusive}.", code_place))
-    elif row.outcome is Outcome.FALSIFIED and not row.as_expected:
-        sentences = [sentence_place for sentence_place in row.places if sentence_place.sentence]
-        messages += [
-            (FALSIFIED, f"{row.subject}: {sentence_place.sentence}.", sentence_place)
-            for sentence_place in sentences
-        ]
-        if not sentences:
-            messages.append((FALSIFIED, f"{violation(row)}. Seen: {row.witness}.", code_place))
-    elif not row.as_expected:
-        messages.append((MISSED, f"{row.subject} was not caught: {row.witness}.", code_place))
-    for rule, message, where in messages:
+        whole = f"{row.subject}: {row.why_inconclusive}."
+    elif row.outcome is Outcome.FALSIFIED:
+        rule, whole = FALSIFIED, f"{violation(row)}. Seen: {row.witness}."
+    else:
+        rule, whole = MISSED, f"{row.subject} was not caught: {row.witness}."
+    sentence_places = [each_place for each_place in row.places if each_place.sentence]
+    messages: list[tuple[str, Place | None]] = [
+        (f"{row.subject}: {each_place.sentence}.", each_place) for each_place in sentence_places
+    ]
+    for message, where in messages or [(whole, row.places[0] if row.places else None)]:
         # A link in a text of the audited code must stay text.
         text = escape_control(message).replace("](", "] (")
         text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
         # Lines move, so they are no part of it.
         path = "" if where is None else where.path
-        identity = json.dumps([*known_by, rule, path, "" if where is None else where.sentence])
+        identity = json.dumps(
+            [row.kind, row.subject, rule, path, "" if where is None else where.sentence]
+        )
         yield rule, text, where, hashlib.sha256(identity.encode()).hexdigest()

@@ -41,9 +41,10 @@ WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of a name such as read_csv
 SYSTEM_FIELDS = {"path", "modules", "meta_path", "path_hooks", "argv", "_getframe"}  # of `sys`
 # Modules by which code reaches what is in no file of the project.
 READING_MODULES = {
-    "builtins", "cffi", "configparser", "ctypes", "dbm", "fileinput", "glob", "http", "httpx",
-    "imp", "importlib", "linecache", "mmap", "pickle", "pkgutil", "requests", "runpy", "shelve",
-    "site", "socket", "sqlite3", "subprocess", "urllib", "zipimport",
+    "builtins", "cffi", "configparser", "cppimport", "ctypes", "dbm", "fileinput", "glob", "http",
+    "httpx", "imp", "importlib", "jpype", "juliacall", "linecache", "matlab", "mmap", "oct2py",
+    "pickle", "pkgutil", "py4j", "pyximport", "requests", "rpy2", "runpy", "shelve", "site",
+    "socket", "sqlite3", "subprocess", "urllib", "zipimport",
 }  # fmt: skip
 
 
@@ -118,6 +119,8 @@ def find_module(module: str) -> ModuleSpec | None:
     """
     spec: ModuleSpec | None = None
     for name in with_parents(module):
+        if not name.rpartition(".")[2].isidentifier():
+            return None
         if "." not in name:
             spec = PathFinder.find_spec(name, ["", *sys.path])
             # Editable installations bring finders of their own.

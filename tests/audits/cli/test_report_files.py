@@ -100,6 +100,40 @@ def test_only_new_rows_run_and_a_kept_report_can_be_replayed(tmp_path, capsys, m
     assert outcome_of(["replay", second], capsys)[0] == 0
 
 
+def test_an_interrupted_audit_beside_a_baseline_goes_on(tmp_path, capsys, monkeypatch):
+    first, path, whole = tmp_path / "1.json", tmp_path / "r.json", tmp_path / "whole.json"
+    assert outcome_of([*QUICK[1:], "--json", first], capsys)[0] == 0
+    words = ["peek", *QUICK, "--baseline", first, "--json"]
+    real = audits.runner.execution.run_all
+
+    def stopped(todo, settings, jobs, done, *more):
+        real(todo[:1], settings, jobs, done, *more)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(audits.runner.execution, "run_all", stopped)
+        assert outcome_of([*words, path], capsys)[0] == 130
+    part = json.loads((tmp_path / "r.json.part").read_text())
+    assert len(part["findings"]) == 1
+    assert outcome_of([*words, path, "--resume"], capsys)[0] == 0
+    assert outcome_of([*words, whole], capsys)[0] == 0
+    rows = [json.loads(each.read_text()) for each in (path, whole)]
+    for each in rows:
+        for row in each["findings"]:
+            row["seconds"] = 0
+    for name in ("findings", "details", "digests", "provenance"):
+        assert rows[0][name] == rows[1][name], name
+    states = [each["baseline"]["state"] for each in rows[0]["provenance"]]
+    assert sorted(states) == ["new", "new", "unchanged"]
+    # rows of before and after a change of the code are of no known code
+    part["digests"]["code"] = "0" * 64
+    (tmp_path / "r.json.part").write_text(json.dumps(part))
+    assert outcome_of([*words, path, "--resume"], capsys)[0] == 0
+    said = outcome_of(["peek", *QUICK, "--baseline", path], capsys)[1]
+    assert "kept" not in said
+    assert "the baseline does not say of what code it is" in said
+
+
 OTHER = [["--samples", "2001"], ["--confidence", "0.9"], ["--seed", "12345"]]
 
 

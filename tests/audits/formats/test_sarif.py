@@ -136,6 +136,9 @@ def test_each_place_of_a_recorded_run_is_a_result():
     assert said == ["m:f: input: x depends on the data.", "m:f: cost: 2."]
     lines = [one["locations"][0]["physicalLocation"]["region"] for one in run["results"]]
     assert lines == [{"startLine": 3}, {"startLine": 9}]
+    lost = row("m:f", kind="record", outcome=Outcome.INCONCLUSIVE, places=places, unseen=("x",))
+    fired = [(one["level"], one["message"]["text"]) for one in run_of(lost)["results"]]
+    assert fired == [("warning", words) for words in said]
 
 
 def test_the_fingerprint_is_that_of_the_fault_not_of_its_line_or_its_numbers():

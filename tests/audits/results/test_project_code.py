@@ -189,6 +189,7 @@ READS = [
     "import os\nos.path.exists('a')", "__path__.append('x')", "import pkgutil",
     "import yaml\nyaml.safe_load(x)", "import h5py\nh5py.File('x')",
     "import zipfile\nzipfile.ZipFile('x')", "import polars\npolars.scan_parquet('x')",
+    "import pyximport",
     "import duckdb\nduckdb.sql('select 1')", "from sys import modules as harmless",
     "from torchvision import datasets", "import joblib\njoblib.load('model')", "def f(:",
 ]  # fmt: skip
@@ -275,6 +276,7 @@ def test_a_name_is_found_where_it_is_defined(project):
         assert place_of_name(f"releases:{name}") == Place("releases.py", line), name
     assert place_of_name("releases:renamed") == Place("pack/noise.py", 3)
     assert place_of_name("no_such_module:f") is None
+    assert place_of_name("") is place_of_name("select 1") is place_of_name("./pack") is None
     assert place_of_name("node pack/noise.py --fast") == Place("pack/noise.py", 1)
     inner = folder / "pack"
     # from the folder of the repository, wherever one stands in it
