@@ -5,6 +5,7 @@ from .algorithm_runs.replaying import Replayed as Replayed
 from .algorithm_runs.replaying import privacy_losses as privacy_losses
 from .algorithm_runs.replaying import replay as replay
 from .attacks.assertion import assert_private as assert_private
+from .attacks.commands import audit_command as audit_command
 from .attacks.floating_point import audit_bits as audit_bits
 from .attacks.front import audit as audit
 from .attacks.multiple_testing import Family as Family
@@ -30,6 +31,7 @@ from .recorded_runs.draws.declared_calls import Primitive as Primitive
 from .recorded_runs.findings import RecordedFinding as RecordedFinding
 from .recorded_runs.record import record as record
 from .recorded_runs.verdict import Recorded as Recorded
+from .runs.command import Command as Command
 from .utility.accuracy import Decoded as Decoded
 from .utility.accuracy import audit_accuracy as audit_accuracy
 from .utility.tracing import Traced as Traced

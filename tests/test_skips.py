@@ -48,7 +48,7 @@ SKIP = re.compile(
 MAY_BE_MISSING = (
     "data", "descriptors", "diffprivlib", "distributed", "dp_accounting", "event", "fork",
     "history", "matplotlib", "MNIST", "covtype", "rcv1", "mounts", "neither listed nor integrated",
-    "no plan of this kind", "no road to a proof", "opendp", "pandas", "processor",
+    "no plan of this kind", "no road to a proof", "opendp", "pandas", "processor", "Rscript",
     "ssh-keygen", "torch",
 )  # fmt: skip
 

@@ -18,9 +18,11 @@ from audits.claims.findings import (
     UNSEEN_PARTS,
     NotTested,
 )
+from audits.runs.command import FIXED, Command
 from audits.runs.release_functions import (
     BY_PLACE,
     IsolatedRelease,
+    Vectorised,
     calls_once_a_run,
     underlying_draw,
     underlying_release,
@@ -52,14 +54,16 @@ def not_tested(
         pairs_tried = OWN_PAIRS if pair is None and is_mechanism else ONE_PAIR
     draw = release if is_mechanism else vectorised(release)
     value = release.worst_pair()[0] if pair is None and is_mechanism else pair[0]
-    is_sized = is_mechanism or not calls_once_a_run(draw)
+    # What a run writes is read where this process makes each run, see `observed_draw`.
+    is_here = isinstance(underlying_draw(draw), Vectorised) and calls_once_a_run(draw)
+    is_observed = is_here and not isinstance(underlying_release(draw), Command)
     reasons = {
         LOW_BITS: "guesses do not see the floating-point grid; audit_bits does"
         if not bits and shows_floats(draw, value)
         else "",
         TIMING: "audit_timing looks at it",
         OTHER_PAIRS: pairs_tried,
-        SIDE_EFFECTS: f"files, network, globals{', printed texts, warnings' * is_sized}",
+        SIDE_EFFECTS: f"files, network, globals{', printed texts, warnings' * (not is_observed)}",
         ARGUMENTS: ", ".join(fixed_arguments(release)),
         UNSEEN_PARTS: ", ".join(unseen),
         OTHER_EVENTS: events,
@@ -76,8 +80,10 @@ def fixed_arguments(release: Any) -> list[str]:
         return [field.name for field in dataclasses.fields(release)]
     draw = underlying_draw(vectorised(release))
     if isinstance(draw, IsolatedRelease):
-        return ["those with a default, if there are some"]
+        return [draw.fixed]
     function = underlying_release(draw)
+    if isinstance(function, Command):
+        return [FIXED]
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some functions written in C have no signature

@@ -16,7 +16,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -27,6 +27,7 @@ from accountant.numerics import Array
 from accountant.randomness import Rng
 from audits.claims.arguments import CONFIDENCE, seed_and_generator
 from audits.claims.findings import Outcome
+from audits.runs.command import Command
 from audits.runs.release_functions import Vectorised, release_name, vectorised
 from audits.values.copies import remaker
 from audits.values.tracebacks import without_values
@@ -70,7 +71,7 @@ def audit_timing(
     batch: int = 1,
     confidence: float = 0.95,
     rng: Rng = None,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Callable[[], float] | None = None,
 ) -> Timing:
     """Try to falsify that the time of a release depends on neither the value nor the noise.
 
@@ -93,7 +94,8 @@ def audit_timing(
     rng : int, numpy.random.Generator or None, optional
         Seed or generator of the noise and the coins.
     clock : callable, optional
-        Returns the time in seconds.
+        Returns the time in seconds.  None takes that of this process, or the own clock of a
+        `Command`.
 
     Returns
     -------
@@ -126,8 +128,14 @@ def audit_timing(
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise ParameterError("pair", type(pair).__name__, "two neighbouring values")
     seed, source = seed_and_generator(rng)
-    # Both have a row for each pair of batches and a column for each value.
-    seconds, noise = _Timer(release, pair, batch, source, clock).measure(pairs)
+    seconds, noise = BatchTimer(release, pair, batch, source, clock).measure(pairs)
+    timing = judged_times(seconds, noise, batch, confidence)
+    return replace(timing, seconds=time.perf_counter() - start, seed=seed)
+
+
+def judged_times(seconds: Array, noise: Array, batch: int, confidence: float) -> Timing:
+    """What the times and the noise of batches show, in the form that `BatchTimer` measures."""
+    pairs = len(seconds)
     value_p = signed_rank_p(seconds[:, 1] - seconds[:, 0])
     # Batches of the same value are compared, separately for each value: each row of an odd index
     # with the row before it.  If time does not depend on the noise, the batch with the larger noise
@@ -157,8 +165,8 @@ def audit_timing(
             f"time against {compared}: rank correlation {correlation:.3f}, "
             f"p = {min(value_p, noise_p):.3g} in {pairs} pairs of batches of {batch}"
         ),
-        seconds=time.perf_counter() - start,
-        seed=seed,
+        seconds=float(np.sum(seconds)),
+        seed=None,
     )
 
 
@@ -201,7 +209,7 @@ def signed_rank_p(differences: Array) -> float:
 
 
 @final
-class _Timer:
+class BatchTimer:
     """Times batches of both values; coins choose the order of all work, outside the clock too."""
 
     def __init__(
@@ -210,7 +218,7 @@ class _Timer:
         pair: Any,
         batch: int,
         rng: np.random.Generator,
-        clock: Callable[[], float],
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self._copies = 1  # of the value that a batch needs
         if isinstance(release, Mechanism):
@@ -221,6 +229,8 @@ class _Timer:
                 raise ParameterError("release", release_name(release), "a function of this process")
             self._draw = lambda values, rng: draw.draw(iter(values), rng, batch)
             self._copies = 1 if draw.form.size else batch
+        if clock is None:
+            clock = release.clock if isinstance(release, Command) else time.perf_counter
         self._pair, self._rng, self._clock = pair, rng, clock
         self._make = remaker(pair[0]), remaker(pair[1])
 

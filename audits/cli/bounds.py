@@ -71,6 +71,7 @@ def bounds(
     from accountant.cli.exit_status import parse_number
     from accountant.domains import POSITIVE, IntegerRange, OneOf
     from accountant.errors import ParameterError
+    from audits.formats.report_format import check_files
     from audits.minimax.problems import PROBLEMS
 
     texts = {
@@ -87,7 +88,7 @@ def bounds(
     target_error = None if error is None else POSITIVE.check("--error", parse_number(error))
     often = IntegerRange(2, 100_000).check("--runs", parse_number(runs))
     start = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
-    options.check_files()
+    check_files(options.files)
     answers, checks = _problem_reports(
         chosen, parameters, target_error, often, start, THOROUGH if thorough else QUICK
     )

@@ -16,9 +16,13 @@ from accountant.cli.options import Json
 if TYPE_CHECKING:
     from rich.console import Console
 
-# The options of commands that audit and report, and those that limit a user's own code.
-REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", "json", "html", "junit",
-           "resume", "strict")  # fmt: skip
+    from audits.formats.report_format import ReportFormat
+
+# The options of the files of a report, those of commands that audit and report, and those that
+# limit a user's own code.
+FILES = ("json", "html", "junit", "sarif", "markdown")
+REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", *FILES, "baseline", "resume",
+           "strict")  # fmt: skip
 LIMITS = ("max_seconds", "max_memory", "max_processes")
 Text = str | None  # the type of an option without a default
 
@@ -55,6 +59,19 @@ class Options:
     junit: Annotated[
         Text, typer.Option(metavar="FILE", help="Write JUnit XML, one case per row.")
     ] = None
+    sarif: Annotated[
+        Text, typer.Option(metavar="FILE", help="Write SARIF, for code scanning: file and line.")
+    ] = None
+    markdown: Annotated[
+        Text, typer.Option(metavar="FILE", help="Write Markdown, for the summary of a CI job.")
+    ] = None
+    baseline: Annotated[
+        Text,
+        typer.Option(
+            metavar="FILE",
+            help="An earlier --json FILE: unchanged rows are kept, and only others fail.",
+        ),
+    ] = None
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue from the rows kept at Ctrl-C; needs --json.")
     ] = False
@@ -71,12 +88,15 @@ class Options:
         str, typer.Option(metavar="P", help="Processes that the code may start.")
     ] = "32"
 
-    def check_files(self) -> None:
-        """Raise `ParameterError` before any run if a file of a report cannot be written."""
-        from accountant.files import check_writable
+    @property
+    def files(self) -> dict[ReportFormat, str | None]:
+        """The files of the report, by their formats."""
+        from audits.formats.report_format import ReportFormat
 
-        json = None if self.json == "-" else self.json
-        check_writable({"--json": json, "--html": self.html, "--junit": self.junit})
+        return {
+            report_format: getattr(self, report_format.name.lower())
+            for report_format in ReportFormat
+        }
 
     def console(self) -> Console:
         """Where a command prints: on stderr if its JSON goes to stdout."""

@@ -6,6 +6,7 @@ command, names, seed and numbers of runs.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,10 +15,17 @@ import typer
 from accountant.cli.exit_status import parse_number
 from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.files import write_text
 from audits.cli.options import Options
 from audits.cli.resume import RowFormat, run_remaining
-from audits.results.result_file import Request, Result, new_result, read_result, to_json
+from audits.formats.report_format import check_files, write_files
+from audits.results.result_file import (
+    Digests,
+    Request,
+    Result,
+    new_result,
+    read_result,
+    to_json,
+)
 from audits.results.rows import AuditCase, ReportRow
 
 if TYPE_CHECKING:
@@ -86,7 +94,7 @@ def check_reports(options: Options) -> None:
     """Raise `ParameterError` before any run if a report file cannot be written."""
     if options.resume and options.json in {None, "-"}:
         raise ParameterError("--resume", options.json, "given together with --json FILE")
-    options.check_files()
+    check_files(options.files)
 
 
 def run_cases(
@@ -101,19 +109,49 @@ def run_cases(
 ) -> Result:
     """Run the cases that are not yet done; an interruption keeps the finished rows in FILE.part.
 
-    ``absent`` has the libraries that cannot be audited, with the reason; ``extra`` are packages
-    whose versions the result states.
+    Rows of a baseline of which nothing has changed are not run again; without a seed that is named,
+    the seed is that of the baseline.  ``absent`` has the libraries that cannot be audited, with the
+    reason; ``extra`` are packages whose versions the result states.
     """
+    from audits.runner.baseline import compared, difference, digests_of, kept_rows
 
-    def result(request: Request, rows: list[ReportRow]) -> Result:
-        return new_result(request, rows, extra, absent)
+    baseline, kept_by_subject, why = None, {}, ""
+    if options.baseline is not None:
+        baseline = read_result(options.baseline, "--baseline")
+        seed = baseline.request.seed if options.seed is None else request.seed
+        request = dataclasses.replace(request, seed=seed)
+        options = dataclasses.replace(options, seed=str(seed))
+    has_file = options.json is not None or baseline is not None  # which needs the digests
+    digests = digests_of(request) if has_file else None
+    if digests is not None and options.dask is not None:
+        digests = dataclasses.replace(digests, unknown="the code of a cluster is not known")
+    if baseline is not None and digests is not None:
+        why = difference(baseline, digests, request)
+        kept_by_subject = {} if why else kept_rows(baseline, todo)
+    saved_digests: list[Digests | None] = []
+
+    def result(request: Request, rows: list[ReportRow], digests: Digests | None = None) -> Result:
+        return new_result(request, rows, extra, absent, digests)
 
     def saved_rows(path: str, argument: str) -> tuple[Request, list[ReportRow]]:
         saved_result = read_result(path, argument)
+        saved_digests.append(saved_result.digests)
         return saved_result.request, saved_result.rows
 
-    form = RowFormat(saved_rows, lambda request, rows: to_json(result(request, rows)))
-    return result(*run_remaining(family, todo, request, threads, options, form, kept_outputs))
+    form = RowFormat(saved_rows, lambda request, rows: to_json(result(request, rows, digests)))
+    remaining = [case for case in todo if case.subject not in kept_by_subject]
+    request, rows = run_remaining(family, remaining, request, threads, options, form, kept_outputs)
+    if baseline is not None:
+        rows = [compared(row, baseline, why) for row in rows]
+    by_subject = kept_by_subject | {row.subject: row for row in rows}
+    # Rows of code that changed meanwhile, or since an interruption, are of no known code.
+    if digests is not None and any(
+        known_digests != digests for known_digests in (digests_of(request), *saved_digests)
+    ):
+        changed = digests.unknown or "its code changed while it was audited"
+        digests = dataclasses.replace(digests, unknown=changed)
+    ordered = [by_subject[case.subject] for case in todo if case.subject in by_subject]
+    return result(request, ordered, digests)
 
 
 def run_and_report(
@@ -135,22 +173,17 @@ def write_reports(result: Result, options: Options) -> None:
     from audits.report.terminal import print_report
 
     print_report(result, options.console())
-    write_text(options.json, to_json(result))
-    if options.junit is not None:
-        from audits.report.junit import to_junit
-
-        write_text(options.junit, to_junit(result))
-    if options.html is not None:
-        from audits.report.page import to_html
-
-        write_text(options.html, to_html(result))
+    write_files(result, options.files)
 
 
 def exit_status(rows: list[ReportRow], strict: bool) -> int:
-    """0 if all is as expected, 1 if not, 3 if runs are too few to decide under --strict."""
-    wrong = [row for row in rows if not row.as_expected]
+    """0 if all is as expected, 1 if not, 3 if runs are too few to decide under --strict.
+
+    Rows that were kept from a baseline decide nothing.
+    """
+    wrong = [row for row in rows if row.fails]
     if any(row.decisive for row in wrong):
         return FAILED
-    if strict and not all(row.decisive for row in rows):
+    if strict and not all(row.decisive or row.kept for row in rows):
         return INCONCLUSIVE
     return FAILED if wrong else 0

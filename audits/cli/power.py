@@ -44,6 +44,7 @@ def power(
     from accountant.domains import DELTA, Interval
     from accountant.errors import ParameterError
     from audits.claims.arguments import CONFIDENCE
+    from audits.formats.report_format import check_files
     from audits.known_densities.outcome_models import example_pairs, worst_outcome_pair
     from audits.known_densities.sample_size import runs_needed
 
@@ -51,7 +52,7 @@ def power(
     true_epsilon = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
     checked_delta = DELTA.check("--delta", parse_number(delta))
     checked_confidence = CONFIDENCE.check("--confidence", parse_number(options.confidence))
-    options.check_files()
+    check_files(options.files)
     if name is None:
         if not true_epsilon > epsilon:
             raise ParameterError("--truth", true_epsilon, f"above the claim, {epsilon:g}")

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from audits.cli.options import Options, takes
+from audits.cli.options import FILES, Options, takes
 
 FOUND, INCONCLUSIVE = 1, 3  # exit statuses: a claim was falsified, or nothing could be decided
 
 
-@takes("json", seed="0")
+@takes(*FILES, seed="0")
 def record(
     name: Annotated[
         str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="The function that is recorded.")
@@ -53,14 +53,17 @@ def record(
     interrupted.
     """
     import sys
+    import time
 
     from accountant.cli.exit_status import parse_number
     from accountant.domains import DELTA, POSITIVE, IntegerRange
     from accountant.errors import ParameterError
-    from accountant.files import write_text
     from audits.claims.findings import Outcome
+    from audits.formats.report_format import check_files, write_files
     from audits.recorded_runs.patches import named_function
     from audits.recorded_runs.record import record as recorded_run
+    from audits.results.result_file import Request, new_result
+    from audits.runner.recorded_row import recorded_row
     from audits.runner.target_values import load_value
 
     if not allow_import:
@@ -71,13 +74,18 @@ def record(
         claim = POSITIVE.check("--epsilon", parse_number(epsilon))
         claim = (claim, checked_delta) if checked_delta else claim
     seed = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
-    options.check_files()
+    check_files(options.files)
     sys.path.insert(0, "")
     _, _, function = named_function(name)
     data, neighbour = map(load_value, pair)
+    start = time.perf_counter()
     recorded = recorded_run(function, data, neighbour, primitive or (), claim, checked_delta, seed)
-    if options.json is not None:
-        write_text(options.json, recorded.to_json() + "\n")
+    row = recorded_row(recorded, name, function, round(time.perf_counter() - start, 6))
+    stated = {"epsilon": epsilon, "delta": delta, "pair": list(pair), "primitive": primitive}
+    request = Request(
+        "record", (name,), row.runs, 0.95, seed, options={**stated, "allow-import": True}
+    )
+    write_files(new_result(request, [row]), options.files, recorded.to_json() + "\n")
     if options.json != "-":
         typer.echo(str(recorded))
     if not recorded.sound:

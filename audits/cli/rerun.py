@@ -16,6 +16,7 @@ from audits.cli.perform import run_cases
 from audits.results.result_file import Result, document
 from audits.results.rows import AuditCase
 from audits.runner.execution import select_cases
+from audits.runner.target import TIMING_PREFIX
 from audits.runner.target_processes import TargetLimits
 
 FILE = "RESULT.json"  # what error messages call the result file
@@ -46,7 +47,7 @@ def rerun(before: Result, threads: int | None, allow_import: bool, limits: Targe
 def differences(before: Result, now: Result) -> list[str]:
     """The differences as text, one line each: rows that only one has, and fields that changed.
 
-    The running time of a row, ``seconds``, is not compared.
+    The running time of a row, ``seconds``, is not compared, nor what a test of time measured.
     """
     old_rows, new_rows = _by_subject(before), _by_subject(now)
     changes = [f"{subject}: only in the file" for subject in old_rows if subject not in new_rows]
@@ -55,7 +56,8 @@ def differences(before: Result, now: Result) -> list[str]:
     for subject in [subject for subject in old_rows if subject in new_rows]:
         for key, old_value in old_rows[subject].items():
             new_value = new_rows[subject][key]
-            if key == "seconds" or (compares_verdicts_alone and key != "outcome"):
+            is_timed = subject.startswith(TIMING_PREFIX)
+            if key == "seconds" or ((compares_verdicts_alone or is_timed) and key != "outcome"):
                 continue
             if new_value != old_value:
                 shown = f"{key} was {_shorten(old_value)}, is {_shorten(new_value)}"

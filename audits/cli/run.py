@@ -27,7 +27,8 @@ def run(options: Options) -> None:
     Laplace is one row, laplace all rows with that word, "low bits" the floating-point leak test.
 
     Examples: python -m audits; python -m audits Laplace --samples 10000000;
-    python -m audits --seed 7 --json report.json --html report.html; python -m audits list
+    python -m audits --seed 7 --json report.json --html report.html; python -m audits list;
+    python -m audits --baseline report.json, which runs only what has changed since
 
     Other commands (each has --help): list, all subjects; papers, published claims; libraries,
     known faults of other libraries; target, your own function; record, its draws on two data sets;

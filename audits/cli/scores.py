@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from audits.cli.options import Options, takes
+from audits.cli.options import FILES, Options, takes
 
 
-@takes("confidence", "seed", "json", "html", "junit", "strict")
+@takes("confidence", "seed", *FILES, "baseline", "strict")
 def scores(
     inside: Annotated[
         str,
@@ -61,9 +61,8 @@ def scores(
     """
     from accountant.cli.exit_status import parse_number
     from audits.claims.arguments import CONFIDENCE
-    from audits.cli.perform import check_reports, exit_status, parse_seed, write_reports
-    from audits.results.result_file import Request, new_result
-    from audits.results.rows import Settings
+    from audits.cli.perform import check_reports, parse_seed, run_and_report
+    from audits.results.result_file import Request
     from audits.runner.scores import ScoresRequest, count_scores, scores_cases
 
     level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
@@ -74,7 +73,4 @@ def scores(
     todo = scores_cases(ScoresRequest.from_request(unsized_request))
     count = count_scores(unsized_request.names)
     request = Request("scores", (inside, outside), count, level, seed, False, extra_options)
-    settings = Settings(count, level, seed)
-    result = new_result(request, [case.run(settings) for case in todo])
-    write_reports(result, options)
-    raise typer.Exit(exit_status(result.rows, options.strict))
+    run_and_report("scores", todo, request, 1, options)

@@ -1,4 +1,4 @@
-"""``python -m audits target``: a function of your own, named ``package.module:function``."""
+"""``python -m audits target``: a function or a program of your own, in any language."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from audits.cli.options import LIMITS, REPORTS, Options, takes
 
 @takes(*REPORTS[1:], *LIMITS, jobs="1")
 def target(
-    name: Annotated[
-        str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="The function that is audited.")
-    ],
     epsilon: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")],
     pair: Annotated[
         tuple[str, str],
@@ -22,6 +19,30 @@ def target(
             help="Two neighbouring values: numbers or files (.npy, .npz, .csv, .json, .parquet).",
         ),
     ],
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PKG.MODULE:FUNCTION",
+            help="The function that is audited; with --sql a query, or a .sql file.",
+        ),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="A program in any language, such as 'node a.mjs'."),
+    ] = None,
+    sql: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A database, on which a query is audited."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Start the program of --command anew for each run.")
+    ] = False,
+    timeout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S", help="Seconds in which the program must answer; 60 if not given."
+        ),
+    ] = None,
     delta: Annotated[str, typer.Option(metavar="D", help="The delta that is claimed.")] = "0",
     allow_import: Annotated[
         bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
@@ -29,13 +50,16 @@ def target(
     bits: Annotated[
         bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
     ] = False,
+    timing: Annotated[
+        bool, typer.Option("--timing", help="Also test whether the time depends on the value.")
+    ] = False,
     early: Annotated[
         bool, typer.Option("--early", help="Stop when the claim is disproved; N is the most runs.")
     ] = False,
     *,
     options: Options,
 ) -> None:
-    """Audit a function of your own against a claim, on a pair of neighbouring values.
+    """Audit a function or a program of yours against a claim, on a pair of neighbouring values.
 
     FUNCTION is called as function(value, rng, size) and returns `size` outputs along the first
     axis, or as function(value, rng) in a loop; rng is a numpy Generator. A function(value) draws by
@@ -43,6 +67,13 @@ def target(
 
     The two values may differ in kind and length: one record more or less is a pair too. A .npz
     file with several arrays is a dictionary, a .csv or .parquet file a pandas data frame.
+
+    With --command it is a program in any language. It reads a line of JSON for each request,
+    {"value": V, "runs": N, "seed": S}, and answers {"outputs": [...]} with N outputs, in a line
+    that it flushes. With --once it is started for each run, and may fail: that is an outcome. With
+    --sql it is a query whose parameter :value is the value; URL is sqlite:///FILE,
+    duckdb:///FILE, postgresql://USER@HOST/DATABASE or MODULE://... of a DB-API module, with
+    ${NAME} for a password. The protocol, with helpers to copy, is docs/programs.md.
 
     The function runs in processes of its own, J of them with --jobs J, which only send outputs:
     what it prints is dropped, a crash does not affect the report, and the verdict is computed
@@ -65,6 +96,12 @@ def target(
       python -m audits target mycode:report --epsilon 1 --pair a.csv b.csv \\
         --samples 20000 --seed 7 --allow-import
 
+    \b
+    A program in JavaScript, in the shell, a query:
+      python -m audits target --command "node release.mjs" --epsilon 1 --pair 0 1
+      python -m audits target --command "sh count.sh" --once --epsilon 1 --pair 0 1
+      python -m audits target count.sql --sql sqlite:///people.db --epsilon 1 --pair 0 1
+
     Exit status: 0 survived, 1 falsified, 2 bad usage or a target that cannot be audited,
     3 inconclusive under --strict, 130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
@@ -77,7 +114,11 @@ def target(
     from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target import TargetRequest, target_cases
 
-    if not allow_import:
+    is_program = command is not None or sql is not None
+    if not is_program and name is None:
+        allowed = "given: a function, or a program by --command, or a query with --sql"
+        raise ParameterError("PKG.MODULE:FUNCTION", name, allowed)
+    if not is_program and not allow_import:
         raise ParameterError("--allow-import", name, "given, for the target's code will run")
     if options.dask is not None:
         raise ParameterError(
@@ -90,11 +131,18 @@ def target(
         "delta": delta,
         "pair": [str(Path(path)) for path in pair],
         "bits": bits,
-        "allow-import": True,
+        **({} if is_program else {"allow-import": True}),
         **({"early": True} if early else {}),
+        **({"timing": True} if timing else {}),
+        **({"once": True} if once else {}),
+        **{
+            option: word
+            for option, word in {"command": command, "sql": sql, "timeout": timeout}.items()
+            if word is not None
+        },
     }
     limits = parse_limits(options)
-    request, threads = parse_request("target", [name], options, extra_options)
+    request, threads = parse_request("target", [name] if name else [], options, extra_options)
     kept_outputs = (
         None if options.json in {None, "-"} else KeptOutputs(f"{options.json}{KEPT_SUFFIX}")
     )

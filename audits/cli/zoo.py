@@ -6,12 +6,12 @@ from typing import Any
 
 import typer
 
-from audits.cli.options import Options, takes
+from audits.cli.options import FILES, Options, takes
 
 WRONG = 1  # exit status if the outcome of a specimen is not the expected one
 
 
-@takes("names", "samples", "confidence", "seed", "repeats", "jobs", "dask", "json", "resume",
+@takes("names", "samples", "confidence", "seed", "repeats", "jobs", "dask", *FILES, "resume",
        samples="100000", seed="0", jobs="1")  # fmt: skip
 def zoo(options: Options) -> None:
     """Score the auditor: runs to detection, bound over truth, false alarms, seconds.
@@ -26,9 +26,10 @@ def zoo(options: Options) -> None:
     """
     from accountant.cli.exit_status import parse_number
     from accountant.domains import IntegerRange
-    from accountant.files import write_text
     from audits.cli.perform import parse_request
     from audits.cli.resume import RowFormat, run_remaining
+    from audits.formats.report_format import write_files
+    from audits.results.result_file import new_result
     from audits.runner.execution import select_cases
     from audits.zoo.scorecard import cases, read_scores, to_json
 
@@ -37,7 +38,8 @@ def zoo(options: Options) -> None:
     todo, form = select_cases(request.names, cases()), RowFormat(read_scores, to_json)
     request, rows = run_remaining("zoo", todo, request, threads, options, form)
     _show(rows, request.samples, request.confidence, options.console())
-    write_text(options.json, to_json(request, rows))
+    result = new_result(request, [row.row(request) for row in rows])
+    write_files(result, options.files, to_json(request, rows))
     raise typer.Exit(0 if all(row.as_expected for row in rows) else WRONG)
 
 

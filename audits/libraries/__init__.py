@@ -58,7 +58,9 @@ def available_cases(names: list[str]) -> tuple[list[AuditCase], dict[str, str]]:
         name = f"{check.library}: {check.name}"
         run = functools.partial(check_row, check, name, expected)
         installed_cases.append(
-            AuditCase(name, "library", check.about, expected or Outcome.SURVIVED, run)
+            AuditCase(
+                name, "library", check.about, expected or Outcome.SURVIVED, run, check.function
+            )
         )
     return installed_cases, missing
 

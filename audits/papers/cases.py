@@ -92,6 +92,7 @@ def cases() -> list[AuditCase]:
                 claim.source,
                 expected,
                 functools.partial(_published_row, claim, attack, expected),
+                attack,
             )
             for claim, attack, expected in claims
         ),

@@ -1,4 +1,4 @@
-"""Reports: how results look in a terminal, as JUnit XML and as an HTML page.
+"""Reports: what is said of results, and how it looks in a terminal.
 
-It may import `runner`, `utility` and the rooms below; only `cli` imports it.
+It may import `runner`, `utility` and the rooms below; only `formats` and `cli` import it.
 """

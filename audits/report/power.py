@@ -105,7 +105,7 @@ def power_of(result: Result) -> Power | None:
     """What the runs of a report could have seen; None if it has no guess tests."""
     from audits.runner.cases import verdict_confidence
 
-    rows, runs = [row for row in result.rows if row.kind != "scores"], result.request.samples
+    rows, runs = [row for row in result.rows if row.guesses_outputs], result.request.samples
     if not rows:
         return None
     mechanism, claim, delta = _subject_of(rows)

@@ -40,7 +40,7 @@ def verdict_sentence(rows: Sequence[ReportRow]) -> str:
 
 def _no_violation(rows: Sequence[ReportRow]) -> Iterator[str]:
     """The verdict where nothing is wrong and nothing undecided."""
-    if all(math.isnan(row.claim[0]) and row.own for row in rows):  # scores without a claim
+    if all(math.isnan(row.claim[0]) and row.kind == "scores" for row in rows):  # no claim
         for row in rows:
             lower, delta = row.verdict_lower or 0.0, format_short(row.claim[1])
             yield f"ε ≥ {format_lower(lower)} at δ = {delta}; no claim was tested."
@@ -96,8 +96,33 @@ def not_tested_sentence(rows: Sequence[ReportRow]) -> str:
     return f"Not tested: {escape_control(shown)}."
 
 
+def baseline_sentence(rows: Sequence[ReportRow]) -> str:
+    """Which rows were kept from a baseline and from when, and why others were not; else ""."""
+    kept_rows = [row for row in rows if row.kept]
+    sentences = []
+    for date in dict.fromkeys(row.compared.date for row in kept_rows if row.compared):
+        of_date = [row for row in kept_rows if row.compared and row.compared.date == date]
+        names = _some(list(map(_name, of_date)), ", ")
+        sentences.append(f"Kept from {date or 'an earlier day'}, unchanged: {names}.")
+    if known_rows := [row for row in kept_rows if not row.as_expected]:
+        names = _some(list(map(_name, known_rows)), ", ")
+        sentences.append(f"Known from the baseline, so that it fails nothing: {names}.")
+    new_rows = [row for row in rows if row.compared and not row.kept]
+    for reason in dict.fromkeys(row.compared.reason for row in new_rows if row.compared):
+        of_reason = [row for row in new_rows if row.compared and row.compared.reason == reason]
+        names = _some(list(map(_name, of_reason)), ", ")
+        sentences.append(f"Audited now, as {escape_control(reason)}: {names}.")
+    if kept_rows:
+        sentences.insert(
+            0, f"{len(kept_rows)} of {_count(len(rows), 'row')} kept from the baseline."
+        )
+    return " ".join(sentences)
+
+
 def confidence_sentence(rows: Sequence[ReportRow]) -> str:
-    """What the confidence of the column "at least" is."""
+    """What the confidence of the column "at least" is; "" where the rows have no bounds."""
+    if rows and all(row.kind == "record" for row in rows):
+        return ""
     if len(rows) == 1:
         return f'The bound "at least" holds with {bound_percent(rows)} confidence.'
     return f'Bounds "at least" hold with {bound_percent(rows)} confidence, all of them together.'

@@ -1,7 +1,7 @@
 """The report of audits as text and tables in a terminal.
 
 A report has one row for each audited subject, such as a mechanism, a check of a library, a claim
-of a paper, or the user's own code.  Other files of this folder write the same result as a page.
+of a paper, or the user's own code.  The room `formats` writes the same result into files.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from accountant.formatting import escape_control
 from audits.claims.findings import Outcome
 from audits.report.power import power_of
 from audits.report.summary import (
+    baseline_sentence,
     closest_sentences,
     confidence_sentence,
     first_rows,
@@ -78,11 +79,17 @@ def _print_verdict(result: Result, console: Console) -> None:
     """Print the first lines of a report: the verdict, what audits could see, their confidence."""
     rows, seed = result.rows, result.request.seed
     style = "bold"
-    if not all(row.as_expected for row in rows):
+    if any(row.fails for row in rows):
         style = "bold red"
-    elif not rows or not all(row.decisive for row in rows):
+    elif (
+        not rows
+        or any(not row.as_expected for row in rows)
+        or not all(row.decisive for row in rows)
+    ):
         style = "bold yellow"
     console.print(Text(verdict_sentence(rows), style))
+    if beside := baseline_sentence(rows):
+        console.print(Text(beside))
     if power := power_sentence(result, power_of(result)):
         console.print(Text(power))
     # Of the user's own code no outcome is expected in advance.
@@ -168,7 +175,7 @@ def _table(title: str, rows: Sequence[ReportRow]) -> Table:
     for row in rows:
         wrong = not row.as_expected
         colour = "bold red" if wrong else "green" if row.decisive else "yellow"
-        subject = literal_text(short_name(row.subject))
+        subject = literal_text(short_name(row.subject)).append(" (kept)" if row.kept else "")
         if not row.decisive:
             subject.append("\n").append(literal_text(row.why_inconclusive))
         if row.kind in evidence_heads:

@@ -17,6 +17,7 @@ TITLES = {
     "library": "Other libraries: known faults (must be found), sound controls (must survive)",
     "target": "Your function",
     "scores": "One training run, by the scores of its canaries",
+    "record": "Your function, recorded, and replayed on a neighbour",
 }
 CLOSING = "SURVIVED: the runs saw no violation. That is no proof of privacy."
 PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
@@ -64,6 +65,8 @@ def bound_percent(rows: Sequence[ReportRow]) -> str:
 
 def error_sentence(rows: Sequence[ReportRow]) -> str:
     """How sure the verdicts are: those on scores are as sure as their bounds."""
+    if rows and all(row.kind == "record" for row in rows):
+        return "A recorded run compares two runs draw by draw: its findings are in the code."
     if not rows or any(row.kind != "scores" for row in rows):
         return ERROR_SENTENCE
     return f"A true claim survives with probability {format_percent(rows[0].confidence)} at least."

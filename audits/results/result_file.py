@@ -12,9 +12,11 @@ import hashlib
 import importlib.metadata
 import json
 import math
+import os
 import platform
 import shlex
-import sys
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,13 +24,15 @@ from typing import Any, final
 
 from accountant.errors import ParameterError
 from audits.claims.findings import NotTested, Outcome
-from audits.results.rows import ProfileCurve, ReportRow
+from audits.results.project_code import PACKAGES, Place, find_module
+from audits.results.rows import Compared, ProfileCurve, ReportRow
 
 SCHEMA = 1  # the version of the file format
 PARTIAL_SUFFIX = ".part"  # at the end of the name of a file with the rows of an unfinished audit
+MAX_PATH = 4096  # a longer word names no file
 MAX_BYTES = 100_000_000  # a larger file is refused, before it fills the memory
 VERSIONED = ("dp-attest", "numpy", "scipy")  # packages whose versions every result states
-PACKAGES = ("accountant", "mechanisms", "algorithms", "audits")  # the code that is digested
+SELECTING = ("run", "papers", "libraries")  # commands whose names choose some of their subjects
 NOT_FOUND = "its file was not found"  # takes the place of a digest
 
 
@@ -50,14 +54,68 @@ class Request:
         """The command line that repeats the request."""
         command = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
         command += [*self.names, "--seed", str(self.seed)]
-        command += [] if self.command == "scores" else ["--samples", str(self.samples)]
+        without_runs = self.command in ("scores", "record")
+        command += [] if without_runs else ["--samples", str(self.samples)]
         if self.confidence != 0.95:
             command += ["--confidence", f"{self.confidence!r}"]
         for name, value in self.options.items():
             values = value if isinstance(value, (list, tuple)) else [value]
+            if name == "primitive":  # which is named once for each of its values
+                command += [word for item in value or () for word in ("--primitive", item)]
+                continue
             arguments = [] if value is True else [str(item) for item in values]
             command += [] if value in (None, False) else [f"--{name}", *arguments]
         return shlex.join(command)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that decides a row besides its code, its subject and the seed.
+
+        A word that names a file stands for what is in the file.
+        """
+
+        def contents(word: Any) -> Any:
+            if isinstance(word, (list, tuple)):
+                return list(map(contents, word))
+            is_file = isinstance(word, str) and len(word) < MAX_PATH and Path(word).is_file()
+            return [word, _sha256(Path(word))] if is_file else word
+
+        names = () if self.command in SELECTING else self.names
+        return {
+            "command": self.command,
+            "names": contents(names),
+            "samples": self.samples,
+            "confidence": self.confidence,
+            "curves": self.curves and self.command == "run",  # the only one whose rows have them
+            "options": {name: contents(value) for name, value in self.options.items()},
+        }
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """SHA-256 of the code, the settings and the installed packages that decided the rows.
+
+    ``unknown`` says why the digests do not stand for all of that; it is empty if they do.
+    """
+
+    code: str
+    settings: str
+    packages: str
+    unknown: str = ""
+
+    def difference(self, earlier: Digests | None) -> str:
+        """Why rows of an earlier report are not those of now; "" if they are."""
+        if self.unknown:
+            return self.unknown
+        if earlier is None or earlier.unknown:
+            return "the baseline does not say of what code it is"
+        pairs = [
+            ("its code changed", self.code, earlier.code),
+            ("its settings changed", self.settings, earlier.settings),
+            ("an installed package or Python changed", self.packages, earlier.packages),
+        ]
+        return ", ".join(reason for reason, now, before in pairs if now != before)
 
 
 @final
@@ -67,6 +125,7 @@ class Result:
 
     ``absent`` has the libraries that could not be audited, with the reason.  ``date`` is when the
     result was made, ``code`` the digest of the audited code; both are empty in older files.
+    ``digests`` decide whether a later audit may keep the rows; without them it may not.
     """
 
     request: Request
@@ -75,6 +134,7 @@ class Result:
     absent: dict[str, str] = field(default_factory=dict)
     date: str = ""
     code: str = ""
+    digests: Digests | None = None
 
 
 def new_result(
@@ -82,11 +142,18 @@ def new_result(
     rows: list[ReportRow],
     extra: tuple[str, ...] = (),
     absent: dict[str, str] | None = None,
+    digests: Digests | None = None,
 ) -> Result:
     """A result that is dated now; it also states the versions of the packages ``extra``."""
     now = datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")
-    code = code_digest(request.names[0] if request.command == "target" else None)
-    return Result(request, rows, versions(extra), absent or {}, now, code)
+    command, name = request.options.get("command"), "".join(request.names)
+    if request.command not in ("target", "record"):
+        code = code_digest()
+    elif command is None and "sql" not in request.options:
+        code = code_digest(name)
+    else:
+        code = code_digest(program=["sql", name] if command is None else shlex.split(str(command)))
+    return Result(request, rows, versions(extra), absent or {}, now, code, digests)
 
 
 def versions(extra: tuple[str, ...] = ()) -> dict[str, str]:
@@ -113,6 +180,15 @@ def document(result: Result) -> dict[str, Any]:
         "date": result.date,
         "code": result.code,
         "details": [_detail(row) for row in result.rows],
+        "digests": None if result.digests is None else dataclasses.asdict(result.digests),
+        # what depends on where and when, so that it is no part of what a replay compares
+        "provenance": [
+            {
+                "places": [code_place._asdict() for code_place in row.places],
+                "baseline": None if row.compared is None else row.compared._asdict(),
+            }
+            for row in result.rows
+        ],
     }
 
 
@@ -164,13 +240,20 @@ def read_result(path: str, argument: str) -> Result:
     """The result in a file, or `ParameterError`."""
     contents = load_document(path, argument)
     try:
+        findings, digests = contents["findings"], contents.get("digests")  # older files have none
+        provenance = contents.get("provenance", [{}] * len(findings))
         rows = [
-            _row(row, details)
-            for row, details in zip(contents["findings"], contents["details"], strict=True)
+            _row(*parts) for parts in zip(findings, contents["details"], provenance, strict=True)
         ]
-        provenance = str(contents.get("date", "")), str(contents.get("code", ""))
-        absent = dict(contents["absent"])
-        return Result(request_of(contents), rows, dict(contents["versions"]), absent, *provenance)
+        return Result(
+            request_of(contents),
+            rows,
+            dict(contents["versions"]),
+            dict(contents["absent"]),
+            str(contents.get("date", "")),
+            str(contents.get("code", "")),
+            None if digests is None else Digests(**{k: str(v) for k, v in digests.items()}),
+        )
     except MALFORMED:
         raise ParameterError(argument, path, EXPECTED_DOCUMENT) from None
 
@@ -220,8 +303,9 @@ def _detail(row: ReportRow) -> dict[str, Any]:
     }
 
 
-def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
-    """The row from its two parts in a document; the inverse of `_finding` and `_detail`."""
+def _row(row: dict[str, Any], details: dict[str, Any], provenance: dict[str, Any]) -> ReportRow:
+    """The row from its three parts in a document; the inverse of `document`."""
+    compared = provenance.get("baseline")
     claim = tuple(math.nan if x is None else float(x) for x in row["claim"].values())
     curve, guesses = details["curve"], details["guesses"]
     outcome = Outcome[row["outcome"].upper()]
@@ -254,6 +338,13 @@ def _row(row: dict[str, Any], details: dict[str, Any]) -> ReportRow:
             NotTested(str(reason["kind"]), str(reason["sentence"]))
             for reason in details.get("not_tested", ())
         ),
+        places=tuple(
+            Place(str(code_place["path"]), int(code_place["line"]), str(code_place["sentence"]))
+            for code_place in provenance.get("places", ())
+        ),
+        compared=None
+        if compared is None
+        else Compared(*(str(compared[name]) for name in Compared._fields)),
     )
 
 
@@ -261,18 +352,28 @@ def _finite(x: float | None) -> float | None:
     return None if x is None or not math.isfinite(x) else float(x)
 
 
-def code_digest(target: str | None = None) -> str:
+def code_digest(target: str | None = None, program: Sequence[str] = ()) -> str:
     """SHA-256 of this package's modules, or of the module file of a target; nothing is imported.
 
     For the package it is the digest of the lines ``digest  path`` of its files, ordered by path.
+    For the words of a ``program`` it is that of these words, and of the files that they name: its
+    arguments, or if none of them is a file, the program itself.
     """
     try:
+        if program:
+            named_files = [Path(word) for word in program[1:] if os.path.isfile(word)]
+            own_file = shutil.which(program[0])
+            files = named_files or ([] if own_file is None else [Path(own_file)])
+            lines = [*program, *map(_sha256, files)]
+            digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+            names = ", ".join(file.name for file in files) or "the words of the command line"
+            return f"SHA-256 {digest} of {names}"
         if target is not None:
             module = target.partition(":")[0]
-            file = _module_file(module)
-            if file is None:
+            spec = find_module(module)
+            if spec is None or not spec.has_location or spec.origin is None:
                 return f"{module}: {NOT_FOUND}"
-            return f"SHA-256 {_sha256(file)} of {module}"
+            return f"SHA-256 {_sha256(Path(spec.origin))} of {module}"
         lines = []
         for name in PACKAGES:
             spec = find_spec(name)
@@ -288,18 +389,6 @@ def code_digest(target: str | None = None) -> str:
     return f"SHA-256 {digest} of {len(lines)} modules of dp-attest"
 
 
-def _module_file(module: str) -> Path | None:
-    """The path of a module's source file, or None.
-
-    It does not use `find_spec`, which would import the packages above the module.
-    """
-    path = Path(*module.split("."))
-    for folder in ("", *sys.path):
-        for file in (Path(folder) / path / "__init__.py", Path(folder) / path.with_suffix(".py")):
-            if file.is_file():
-                return file
-    return None
-
-
 def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -10,12 +10,13 @@ import contextlib
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import final
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from audits.claims.findings import NotTested, Outcome, as_expected, too_few_runs
+from audits.results.project_code import Place, place_of, place_of_name
 
 FAMILY_ERROR = 1e-6  # probability that at least one honest row of a whole run is called falsified
 # Kinds of the user's own subjects, which have no expected outcome.
@@ -73,6 +74,19 @@ class ProfileCurve:
     upper: tuple[float, ...]
 
 
+class Compared(NamedTuple):
+    """How a row stands to an earlier report, its baseline.
+
+    ``state`` is "unchanged" if the row was kept from it, "updated" if it was computed again, and
+    "new" if it was not there.  ``date`` is when a kept row was computed, ``reason`` why another one
+    was not kept.
+    """
+
+    state: str
+    date: str = ""
+    reason: str = ""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ReportRow:
@@ -84,7 +98,8 @@ class ReportRow:
     that a correct audit gives.  ``guesses`` are the (right, made, runs) of a guess test,
     ``facts`` (name, value) pairs, ``unseen`` parts of outputs that were not looked into, and
     ``notes`` sentences on the subject.  ``noise``, ``needed_runs`` and ``not_tested`` are those of
-    `Finding`.
+    `Finding`.  ``places`` is where the audited code is, or where it was found to be wrong;
+    ``compared`` is how the row stands to a baseline, None without one.
     """
 
     subject: str
@@ -108,6 +123,18 @@ class ReportRow:
     noise: str = ""
     needed_runs: int | None = None
     not_tested: tuple[NotTested, ...] = ()
+    places: tuple[Place, ...] = ()
+    compared: Compared | None = None
+
+    @property
+    def kept(self) -> bool:
+        """True if nothing of it has changed since an earlier report, from which it is."""
+        return self.compared is not None and self.compared.state == "unchanged"
+
+    @property
+    def fails(self) -> bool:
+        """True if it is not as expected, and that was not known from a baseline."""
+        return not self.as_expected and not self.kept
 
     @property
     def as_expected(self) -> bool:
@@ -120,6 +147,11 @@ class ReportRow:
     def own(self) -> bool:
         """True if the subject is the user's own; a violation of its claim is never expected."""
         return self.kind in OWN_KINDS
+
+    @property
+    def guesses_outputs(self) -> bool:
+        """True if the row may be of a guess test, whose power depends on its runs."""
+        return self.kind not in ("scores", "record")
 
     @property
     def decisive(self) -> bool:
@@ -137,15 +169,24 @@ class ReportRow:
 @final
 @dataclass(frozen=True, slots=True)
 class AuditCase:
-    """A subject that is still to be audited, with its expected outcome."""
+    """A subject that is still to be audited, with its expected outcome.
+
+    ``definition`` is the class or the function that is audited, or its name, as
+    ``package.module:function``.
+    """
 
     subject: str
     kind: str  # the kind of subject, such as "paper", by which reports group rows
     about: str  # what the subject is, in words
     expected: Outcome
     check: Callable[[Settings, np.random.Generator], ReportRow]
+    definition: Any = None
 
     def run(self, settings: Settings) -> ReportRow:
         """Audit the subject; its seed depends on its name, not on the other subjects."""
         seed = np.random.SeedSequence([settings.seed, zlib.crc32(self.subject.encode())])
-        return self.check(settings, np.random.default_rng(seed))
+        row = self.check(settings, np.random.default_rng(seed))
+        definition = self.check if self.definition is None else self.definition
+        is_name = isinstance(definition, str)
+        code_place = place_of_name(str(definition)) if is_name else place_of(definition)
+        return replace(row, places=() if code_place is None else (code_place,))

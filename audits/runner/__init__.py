@@ -1,5 +1,5 @@
 """The runner: every case that ``python -m audits`` audits, and their execution on any executor.
 
-It may import `libraries`, `papers`, `zoo`, `minimax` and the rooms below; only `report`,
-`pytest_support` and `cli` may import it.
+It may import `libraries`, `papers`, `zoo`, `minimax` and the rooms below; only `formats`,
+`report`, `pytest_support` and `cli` may import it.
 """

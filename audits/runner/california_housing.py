@@ -56,17 +56,21 @@ class Housing:
         return x, y
 
 
+def data_file() -> Path:
+    """The file: inside the package in a wheel, in the folder next to it in a checkout."""
+    package = Path(str(resources.files("audits")))
+    inside = package / "data" / "housing.csv.gz"
+    checkout = package.parent / "examples" / "data" / "california_housing" / "housing.csv.gz"
+    return inside if inside.exists() else checkout
+
+
 def load() -> Housing:
     """Read the data, scale them, and split them; a missing entry becomes the middle of its bounds.
 
     Each value of ``ocean_proximity`` becomes a feature of zeros and ones, and the last feature is
     the constant 1.  The split is the same every time.
     """
-    # A wheel has the data inside the package, a checkout in the folder next to it.
-    package = Path(str(resources.files("audits")))
-    inside = package / "data" / "housing.csv.gz"
-    checkout = package.parent / "examples" / "data" / "california_housing" / "housing.csv.gz"
-    with gzip.open(inside if inside.exists() else checkout, "rt", newline="") as lines:
+    with gzip.open(data_file(), "rt", newline="") as lines:
         rows = list(csv.DictReader(lines))
     if len(rows) != RECORDS:
         raise ParameterError("housing.csv.gz", f"{len(rows)} records", f"{RECORDS} records")

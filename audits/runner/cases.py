@@ -90,6 +90,7 @@ def cases() -> list[AuditCase]:
             "replayed and attacked on real data",
             Outcome.SURVIVED,
             _housing_row,
+            "algorithms:PrivateLasso",
         )
     )
     return audit_cases
@@ -122,7 +123,7 @@ def _mechanism_case(mechanism: Mechanism) -> AuditCase:
             mechanism=mechanism,
         )
 
-    return AuditCase(subject, "mechanism", mechanism.releases, expected, check)
+    return AuditCase(subject, "mechanism", mechanism.releases, expected, check, type(mechanism))
 
 
 def _bits_case(mechanism: Mechanism, pair: tuple[Any, Any] | None = None) -> AuditCase:
@@ -144,7 +145,8 @@ def _bits_case(mechanism: Mechanism, pair: tuple[Any, Any] | None = None) -> Aud
             confidence_of_verdict=verdict_confidence(),
         )
 
-    return AuditCase(subject, "bits", "the lowest bit of a release", expected, check)
+    about = "the lowest bit of a release"
+    return AuditCase(subject, "bits", about, expected, check, type(mechanism))
 
 
 def _specimen_case(specimen: Specimen) -> AuditCase:
@@ -191,7 +193,8 @@ def _specimen_case(specimen: Specimen) -> AuditCase:
         )
 
     check = guess if specimen.caught_by == "guess test" else replayed
-    return AuditCase(name, "specimen", specimen.description, expected, check)
+    implementation = specimen.implementation
+    return AuditCase(name, "specimen", specimen.description, expected, check, implementation)
 
 
 def _housing_row(settings: Settings, rng: np.random.Generator) -> ReportRow:

@@ -71,6 +71,7 @@ def scores_cases(request: ScoresRequest) -> list[AuditCase]:
             about="scores of canaries of one training run",
             expected=Outcome.SURVIVED,
             check=functools.partial(_audit, subject, request),
+            definition=audit_scores,
         )
     ]
 

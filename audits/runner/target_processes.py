@@ -5,12 +5,17 @@ processes of its own (`target_sampler`), which a supervisor process starts and e
 (`target_supervisor`).  The auditor never imports the function: it sends requests over a socket to
 each process, and computes the verdict from the outputs that come back.
 
-The first message to a process has the names of the function and of the two values.  Each later one
-is a request, a list of integers whose length says what is asked for:
+The first message to a process has the names of the function and of the two values; of a program it
+has the arguments of its `Command`.  Each later one is a request, a list of integers whose length
+says what is asked for:
 
 - ``[value, seed, runs]``: outputs of this number of runs, on the first value (0) or the second (1);
 - ``[runs]``: numbers of sentences on how the function behaves, seen in a few further calls;
-- ``[]``: whether a call of the function makes many runs, and the digest of its file.
+- ``[]``: whether a call of the function makes many runs, and the digest of its file;
+- ``[seed, pairs, batch, 0]``: the times of batches in pairs, and the noise in them.
+
+A program (`Command`) takes the place of the function in the same way: a process starts it, asks it
+for outputs, and sends them on.
 """
 
 from __future__ import annotations
@@ -31,14 +36,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
+from accountant.numerics import Array
 from audits.runner import target_supervisor
 from audits.runner.kept_outputs import KeptOutputs, outputs_key
 from audits.runner.target_messages import MALFORMED, BrokenMessage, Channel, decode_outputs
+from audits.runs.command import FIXED, Command
 from audits.runs.release_functions import SENTENCES, IsolatedRelease
 from audits.statistics.combined_tests import MAX_LEARNING_RUNS
 from audits.values.digests import digest
 
 TARGET_METAVAR = "PKG.MODULE:FUNCTION"  # how messages and the help name the user's function
+COMMAND_OPTION, SQL_OPTION = "--command", "--sql"  # the same of a program, and of a query
 # An answer may have this many bytes.  One with outputs of n runs may have n / MAX_LEARNING_RUNS of
 # the memory limit in addition: so all outputs that a rule is learned from are within this limit.
 SMALL_ANSWER = 1 << 20
@@ -69,7 +77,9 @@ class TargetProcesses(IsolatedRelease):
     ``value_words`` are the arguments of the command line that name the two values: each process
     reads the values itself, and ``pair`` are the values as this process reads them.  ``processes``
     is the number of processes that answer at the same time.  With ``kept_outputs`` the outputs of
-    an earlier, interrupted audit are taken from a file where it has them.
+    an earlier, interrupted audit are taken from a file where it has them.  If there is a
+    ``command``, each process starts that program, and ``name`` is only shown.  Messages call the
+    argument that names the code ``argument``.
     """
 
     def __init__(
@@ -80,17 +90,26 @@ class TargetProcesses(IsolatedRelease):
         limits: TargetLimits,
         processes: int,
         kept_outputs: KeptOutputs | None = None,
+        command: Command | None = None,
+        argument: str = TARGET_METAVAR,
     ) -> None:
+        self._argument = argument
         try:
             import resource  # noqa: F401  # the supervisor needs it
         except ImportError:
             allowed = (
                 "audited on Linux or macOS: the limits of a function are those of their systems"
             )
-            raise ParameterError(TARGET_METAVAR, name, allowed) from None
+            raise ParameterError(self._argument, name, allowed) from None
         self.kept = kept_outputs
         self.failure: ParameterError | None = None  # the first one, which is raised again
-        self._name, self._words, self._pair, self._limits = name, value_words, pair, limits
+        self._name, self._pair, self._limits = name, pair, limits
+        code: Any = name
+        if command is not None:
+            self.fixed = FIXED
+            arguments = {"once": command.once, "timeout": command.timeout}
+            code = {"command": command.words, **arguments}
+        self._first_message = [code, *value_words]
         self._digests = tuple(map(digest, pair))
         self._lock = threading.Lock()  # of the failure and the report
         self._report: bytes | None = None  # what the supervisor wrote, once it has ended
@@ -116,8 +135,9 @@ class TargetProcesses(IsolatedRelease):
         )
         deadline = time.monotonic() + limits.seconds
         # The processes that wait for a request: the connection to each, and whether it is fresh,
-        # so that it still needs the first message.
-        self._idle: queue.SimpleQueue[tuple[Channel, bool]] = queue.SimpleQueue()
+        # so that it still needs the first message.  The last one that answered is asked first, as
+        # it has loaded its code.
+        self._idle: queue.LifoQueue[tuple[Channel, bool]] = queue.LifoQueue()
         for own_end, process_end in connections:
             process_end.close()
             self._idle.put((Channel(own_end, deadline), True))
@@ -175,6 +195,19 @@ class TargetProcesses(IsolatedRelease):
         """Sentences on how the function behaves, from a few calls of it after ``runs`` runs."""
         return self._ask([runs], SMALL_ANSWER, _decode_notes)
 
+    def times(self, pairs: int, batch: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Seconds and mean noise of batches in pairs, as `BatchTimer` measures them there."""
+
+        def decode(answer: Any) -> tuple[Array, Array]:
+            if not isinstance(answer, np.ndarray) or answer.shape != (2, pairs, 2):
+                raise BrokenMessage
+            if answer.dtype != float or not np.isfinite(answer).all():
+                raise BrokenMessage
+            return answer[0], answer[1]
+
+        seed = int.from_bytes(rng.bytes(16), "little")
+        return self._ask([seed, pairs, batch, 0], SMALL_ANSWER + 32 * pairs, decode)
+
     def _ask(self, request: list[int], max_bytes: int, decode: Callable[[Any], Answer]) -> Answer:
         """Send a request to an idle process and return its decoded answer.
 
@@ -184,7 +217,7 @@ class TargetProcesses(IsolatedRelease):
         channel, fresh = self._idle.get()
         try:
             if fresh:
-                channel.send([self._name, *self._words])
+                channel.send(self._first_message)
             channel.send(request)
             answer = channel.receive(max_bytes)
             if isinstance(answer, dict) and "error" in answer:
@@ -206,7 +239,7 @@ class TargetProcesses(IsolatedRelease):
     def _failed(self, allowed: str) -> ParameterError:
         """The error to raise: that of the first failure, since later ones are its consequences."""
         with self._lock:
-            self.failure = self.failure or ParameterError(TARGET_METAVAR, self._name, allowed)
+            self.failure = self.failure or ParameterError(self._argument, self._name, allowed)
             return self.failure
 
     def _reason(self) -> str:

@@ -1,7 +1,7 @@
-"""The process that imports a user's function and calls it, and sends the auditor its outputs.
+"""The process that calls a user's function or program, and sends the auditor its outputs.
 
-The auditor never imports the function, and computes the verdict from what is sent: outputs, what a
-few calls show of the function, a digest of its file, and texts of errors.
+The auditor never imports the function, and computes the verdict from what is sent: outputs, times,
+what a few calls show of the function, a digest of its file, and texts of errors.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 from accountant.errors import ParameterError
 from audits.runner.target_messages import Channel, encode_outputs
 from audits.runner.target_values import load_value
-from audits.runs.release_functions import Draw, calls_once_a_run, observations, vectorised
+from audits.runs.command import Command
+from audits.runs.release_functions import calls_once_a_run, observations, vectorised
 
 MOST_REQUEST_BYTES = 1 << 62  # no limit in effect, as the auditor is trusted
 
@@ -28,28 +29,38 @@ MOST_REQUEST_BYTES = 1 << 62  # no limit in effect, as the auditor is trusted
 def _serve(channel: Channel) -> None:
     """Answer requests until the connection is closed.
 
-    The first message names the function and both values.  Each later one is a request:
+    The first message names both values, and the function or the arguments of a `Command`.  Each
+    later one is a request:
 
     - ``[value_index, seed, runs]`` asks for the outputs of so many runs on the first value (index
       0) or the second (index 1);
     - ``[runs]`` asks what so many more runs show of the function (`observations`);
-    - ``[]`` asks whether the function takes a number of runs, and for a digest of its file.
+    - ``[]`` asks whether the function takes a number of runs, and for a digest of its file;
+    - ``[seed, pairs, batch, 0]`` asks for the times and the noise of batches, as
+      `BatchTimer` measures them.
     """
     sys.path.insert(0, "")  # the function's module may be in the current folder
     warnings.simplefilter("ignore")
-    name, *value_words = channel.receive(MOST_REQUEST_BYTES)
+    code, *value_words = channel.receive(MOST_REQUEST_BYTES)
     values: list[Any] = []
-    draw: Draw | None = None
+    release: Any = None
     while True:
         request = channel.receive(MOST_REQUEST_BYTES)
         try:
             values = values or [load_value(word) for word in value_words]
-            draw = draw or vectorised(_import_function(name))
+            if release is None:
+                release = _import_function(code) if isinstance(code, str) else Command(**code)
+            draw = vectorised(release)
             if not request:
-                code = _file_digest(name.partition(":")[0])
-                answer: Any = {"takes_size": not calls_once_a_run(draw), "code": code}
+                answer: Any = {"takes_size": not calls_once_a_run(draw), "code": _digest(code)}
             elif len(request) == 1:
                 answer = {"notes": observations(draw, values, request[0])}
+            elif len(request) == 4:
+                from audits.attacks.timing import BatchTimer  # not needed by most processes
+
+                seed, pairs, batch, _ = request
+                timer = BatchTimer(release, values, batch, np.random.default_rng(seed))
+                answer = np.stack(timer.measure(pairs))
             else:
                 value_index, seed, runs = request
                 # The outputs get no name, so that they do not stay in memory with the next ones.
@@ -57,7 +68,10 @@ def _serve(channel: Channel) -> None:
                     draw(values[value_index], np.random.default_rng(seed), runs)
                 )
         except ParameterError as error:
-            answer = {"error": f"a release that can be audited: {error}"}
+            is_program = error.argument == "command"
+            answer = {
+                "error": error.allowed if is_program else f"a release that can be audited: {error}"
+            }
         except BaseException as error:  # any error of the code, sys.exit too
             answer = {"error": f"code that runs: {_error_text(error)}"}
         channel.send(answer)
@@ -75,9 +89,13 @@ def _import_function(name: str) -> Any:
     return member
 
 
-def _file_digest(module: str) -> str:
-    """Return a digest of the module's file; "" if it has none."""
-    path = getattr(sys.modules.get(module), "__file__", None)
+def _digest(code: str | dict[str, Any]) -> str:
+    """Return a digest of a function's module file, "" if it has none, or of a program's files."""
+    if not isinstance(code, str):
+        from audits.results.result_file import code_digest
+
+        return code_digest(program=code["command"])
+    path = getattr(sys.modules.get(code.partition(":")[0]), "__file__", None)
     if not isinstance(path, str) or not os.path.isfile(path):
         return ""
     with open(path, "rb") as file:

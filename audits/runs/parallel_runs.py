@@ -161,7 +161,7 @@ def collect_both(
         outcomes = [*first_outputs.ravel(), *second_outputs.ravel()]
     # Exceptions that differ are outcomes like others; one that is always the same tells nothing.
     if outcomes and isinstance(outcomes[0], RaisedOutcome) and len(set(map(repr, outcomes))) == 1:
-        shown = f"{outcomes[0].kind} in every run, {outcomes[0].place}"
+        shown = f"{outcomes[0].kind} in every run, {outcomes[0].place}".removesuffix(", ")
         raise ParameterError("release", shown, "a function that returns outputs")
     return first_outputs, second_outputs
 

@@ -72,6 +72,8 @@ SENTENCES = (
 class IsolatedRelease(ABC):
     """A release that runs elsewhere: it can change no value here, so it needs no copies."""
 
+    fixed = "those with a default, if there are some"  # what is the same in all runs
+
     @property
     @abstractmethod
     def takes_size(self) -> bool:
@@ -239,6 +241,13 @@ class RaisedOutcome:
     message: str = ""
     place: str = ""
 
+    @classmethod
+    def from_text(cls, text: str) -> RaisedOutcome:
+        """The outcome that a text names, such as ``"ValueError: no rows"``, else an "error"."""
+        kind, colon, message = text[:MAX_SHOWN].partition(": ")
+        is_named = bool(colon) and kind.replace(".", "_").isidentifier()
+        return cls(kind, message) if is_named else cls("error", text[:MAX_SHOWN])
+
 
 def concatenate_outputs(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Outputs of several draws as one array, of objects if the draws differ in kind."""
@@ -312,11 +321,13 @@ def underlying_release(draw: Draw) -> Any:
 
 
 def calls_once_a_run(draw: Draw) -> bool:
-    """Whether a call of the release makes one run, as its signature says."""
+    """Whether a call of the release makes one run, as its signature or its `Command` says."""
     inner = underlying_draw(draw)
     if isinstance(inner, IsolatedRelease):
         return not inner.takes_size
-    return isinstance(inner, Vectorised) and not inner.form.size
+    if not isinstance(inner, Vectorised):
+        return False
+    return not (inner.form.size and getattr(inner.release, "takes_size", True))
 
 
 def as_output_array(outputs: list[Any]) -> NDArray[Any]:

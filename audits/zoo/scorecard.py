@@ -30,7 +30,7 @@ from audits.attacks.timing import audit_timing
 from audits.claims.arguments import claimed_delta, seed_and_generator
 from audits.claims.findings import Finding, Outcome, as_expected
 from audits.results.result_file import MALFORMED, SCHEMA, Request, load_document, request_of
-from audits.results.rows import FAMILY_ERROR, Settings
+from audits.results.rows import FAMILY_ERROR, ReportRow, Settings
 from audits.zoo.specimen import Specimen
 
 # the numbers of runs with which a broken specimen is audited until it is detected
@@ -106,6 +106,23 @@ class SpecimenScore:
     def as_expected(self) -> bool:
         """True if an honest specimen survived, or a broken one was caught."""
         return as_expected(self.outcome, self.expected)
+
+    def row(self, request: Request) -> ReportRow:
+        """The verdict as a row of a report; its bound is at the request's confidence alone."""
+        return ReportRow(
+            subject=self.name,
+            kind="specimen",
+            claim=(self.claim, math.nan),
+            exact_epsilon=self.true_epsilon,
+            epsilon_lower=self.epsilon_lower,
+            confidence=request.confidence,
+            runs=request.samples,
+            outcome=self.outcome,
+            expected=self.expected,
+            witness=self.witness,
+            evidence=f"{self.kind}, {self.caught_by}: {self.witness}",
+            seconds=self.seconds,
+        )
 
 
 @final

@@ -111,6 +111,37 @@ def said(result):
 # What passes
 
 
+GAUSSIAN_PROGRAM = """
+import json, random, sys
+for line in sys.stdin:
+    value, runs, seed = json.loads(line).values()
+    random.seed(seed)
+    outputs = [value + random.gauss(0, float(sys.argv[1])) for run in range(runs)]
+    print(json.dumps({"outputs": outputs}), flush=True)
+"""
+
+
+def test_programs_in_other_languages_are_audited_too(session, pytester):
+    pytester.path.joinpath("noisy.py").write_text(GAUSSIAN_PROGRAM)
+    done = session(
+        """
+        import sys
+        from audits import Command
+
+        @pytest.mark.dp(epsilon=1, delta=1e-5, runs=20_000)
+        def test_honest():
+            return Command([sys.executable, "noisy.py", "4"]), (0, 1)
+
+        def test_half(audit):
+            with Command([sys.executable, "noisy.py", "0.5"]) as release:
+                audit(release, (0, 1), claim=(1.0, 1e-5), runs=4000)
+        """
+    )
+    done.assert_outcomes(passed=1, failed=1)
+    assert re.search(r"FALSIFIED: \S*python\S* noisy.py 0.5", said(done))
+    assert "dp: 0 audits survived, 1 inconclusive" in said(done)
+
+
 def test_every_shape_passes_where_it_is_honest(session):
     done = session(
         """

@@ -41,6 +41,7 @@ AUDITS = {
     "audit_accuracy": lambda c: audits.audit_accuracy(Uncalled(), 10, 3, 1.0, confidence=c),
     "audit_atoms": lambda c: audits.audit_atoms(uncalled, PAIR, 1.0, confidence=c),
     "audit_bits": lambda c: audits.audit_bits(uncalled, PAIR, 1.0, confidence=c),
+    "audit_command": lambda c: audits.audit_command(["/uncalled"], PAIR, 1.0, confidence=c),
     "audit_family": lambda c: audits.audit_family(uncalled, [PAIR], 1.0, confidence=c),
     "audit_scores": lambda c: audits.audit_scores(SCORES, SCORES, confidence=c),
     "audit_timing": lambda c: audits.audit_timing(uncalled, PAIR, confidence=c),

@@ -13,6 +13,7 @@ from audits.known_densities.outcome_models import laplace
 from audits.known_densities.sample_size import runs_needed
 from audits.report.power import power_of
 from audits.report.terminal import print_report
+from audits.results.rows import Compared
 from audits.results.short_names import short_name
 from audits.runner.cases import cases
 from mechanisms import Exponential, Gaussian
@@ -86,6 +87,24 @@ def test_the_first_line_is_the_verdict_and_the_second_the_power():
         "100 coins could have proved epsilon 5 at delta 1e-05.",
     ]
     assert last_words().startswith("Nothing was audited.")
+
+
+def test_what_was_kept_from_a_baseline_is_said_and_a_known_violation_is_not_red():
+    kept = {"kind": "target", "compared": Compared("unchanged", "2026-01-02")}
+    text = last_words(
+        row("f", True, **kept), row("g", compared=Compared("updated", "", "a reason"))
+    )
+    assert "1 of 2 rows kept from the baseline. Kept from 2026-01-02, unchanged: f." in text
+    assert "Known from the baseline, so that it fails nothing: f." in text
+    assert "Audited now, as a reason: g." in text
+    assert text.startswith("1 violation: f breaks its claim, ε = 1.")
+    assert "f (kept)" in text
+    assert "baseline" not in last_words(row("f"))
+    for known, style in ((kept, "\x1b[1;33m"), ({"kind": "target"}, "\x1b[1;31m")):
+        screen = Console(force_terminal=True, color_system="standard", width=100,
+                         file=io.StringIO())  # fmt: skip
+        print_report(result(row("f", True, **known)), screen)
+        assert screen.file.getvalue().startswith(style)
 
 
 def test_the_power_is_that_of_the_guess_test_at_the_claim():

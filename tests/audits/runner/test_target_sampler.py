@@ -71,12 +71,17 @@ def folder(tmp_path, monkeypatch):
     sys.path_importer_cache.pop(str(tmp_path), None)
 
 
-def answers(name, *requests, pair=("2", "5")):
-    channel = Requests([f"users_module:{name}", *pair], *requests)
+def answers_of(*messages):
+    """What the process answers to the messages, of which the first one names the code."""
+    channel = Requests(*messages)
     with warnings.catch_warnings(), pytest.raises(EOFError):
         _serve(channel)
     assert not channel.messages
     return channel.answers
+
+
+def answers(name, *requests, pair=("2", "5")):
+    return answers_of([f"users_module:{name}", *pair], *requests)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 import xml.etree.ElementTree as Xml
 
 from audits.claims.findings import Outcome
-from audits.report.junit import to_junit
+from audits.formats.junit import to_junit
+from audits.results.project_code import Place
+from audits.results.rows import Compared
 from tests.audits.results.report_rows import result, row
 
 
@@ -24,6 +26,19 @@ def test_an_undecided_row_says_why():
     (suite,) = Xml.fromstring(to_junit(result(why)).encode())
     assert suite.get("failures") == "0"
     assert "inconclusive: not looked into: output: Handle" in suite.find(".//system-out").text
+
+
+def test_a_violation_that_a_baseline_knows_is_skipped_and_a_place_is_named():
+    kept = row("f", True, kind="target", compared=Compared("unchanged", "2026-01-02"),
+               places=(Place("pack/noise.py", 12),))  # fmt: skip
+    (suite,) = Xml.fromstring(to_junit(result(kept, row("g", True, kind="target"))).encode())
+    assert (suite.get("failures"), suite.get("skipped")) == ("1", "1")
+    known, new = suite.iter("testcase")
+    assert (known.get("file"), known.get("line")) == ("pack/noise.py", "12")
+    assert known.find("skipped").get("message") == "falsified, known from the baseline"
+    assert "kept from the audit of 2026-01-02" in known.find("system-out").text
+    assert new.find("failure") is not None
+    assert "file" not in new.attrib
 
 
 def test_of_ones_own_function_nothing_is_expected():

@@ -9,7 +9,7 @@ import pytest
 
 from accountant.reports.html_document import _environment
 from audits.claims.findings import Outcome
-from audits.report.page import (
+from audits.formats.html import (
     VERDICTS,
     EpsilonAxis,
     epsilon_axis,

@@ -17,6 +17,7 @@ from audits.claims.findings import Outcome
 from audits.report.figure import profile_figure
 from audits.report.power import power_of
 from audits.report.summary import (
+    baseline_sentence,
     confidence_sentence,
     not_tested_sentence,
     power_sentence,
@@ -143,6 +144,7 @@ def to_html(result: Result) -> str:
     """The result as a page; every word that came from outside is escaped."""
     rows, kinds = result.rows, dict.fromkeys(row.kind for row in result.rows)
     wrong = [row for row in rows if not row.as_expected]
+    known_before = all(row.kept for row in wrong)
     title = "Violations" if all(row.own for row in wrong) else "Not as expected"
     tables = [(title, "bad", wrong)] if wrong else []
     # The tables below have the rows that are not in the first one.
@@ -153,10 +155,12 @@ def to_html(result: Result) -> str:
     ]
     shown, power = set(map(verdict_shape, rows)), power_of(result)
     return render(
-        "findings.html", "audits.report", result=result, tables=tables, head=HEAD, closing=CLOSING,
+        "findings.html", "audits.formats", "audits.report", result=result, tables=tables, head=HEAD,
+        closing=CLOSING,
         wrong=wrong, known=[row for row in rows if not row.own], sure=error_sentence(rows),
         verdict=verdict_sentence(rows), seen=power_sentence(result, power),
-        untested=not_tested_sentence(rows),
+        untested=not_tested_sentence(rows), beside=baseline_sentence(rows),
+        known_before=known_before,
         joint=confidence_sentence(rows), joint_percent=bound_percent(rows), name=short_name,
         power=power, axis=epsilon_axis(rows), interval=interval_bar, shape=verdict_shape,
         shapes={name: sentence for name, sentence in VERDICTS.items() if name in shown},

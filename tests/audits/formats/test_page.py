@@ -11,11 +11,13 @@ import pytest
 from rich.console import Console
 
 from accountant.formatting import escape_control
-from audits.report.junit import to_junit
-from audits.report.page import to_html
+from audits.formats.html import to_html
+from audits.formats.junit import to_junit
 from audits.report.terminal import print_report
 from audits.report.words import format_number
+from audits.results.project_code import Place
 from audits.results.result_file import to_json
+from audits.results.rows import Compared
 from tests.audits.results.report_rows import result, row
 from tests.html_checks import Checked
 
@@ -81,6 +83,17 @@ def test_the_page_says_when_of_what_code_and_how_to_repeat_it():
         assert words in html
     assert "<th>date" not in to_html(result(row()))
     assert {"date": made.date, "code": made.code}.items() <= json.loads(to_json(made)).items()
+
+
+def test_the_page_says_what_was_kept_and_where_the_code_is():
+    kept = row("f", True, kind="target", compared=Compared("unchanged", "2026-01-02"),
+               places=(Place("pack/noise.py", 12, "a sentence"),))  # fmt: skip
+    html = to_html(result(kept))
+    assert "1 of 1 row kept from the baseline." in html
+    assert "Kept from the audit of 2026-01-02" in html
+    assert "<code>pack/noise.py:12</code>: a sentence" in html
+    assert '<p class="verdict">' in html
+    assert '<p class="verdict bad">' in to_html(result(replace(kept, compared=None)))
 
 
 def test_the_page_begins_with_the_verdict_and_its_bounds():

@@ -21,17 +21,19 @@ from audits.results.rows import ReportRow
 def to_junit(result: Result) -> str:
     """The XML of one test suite, with the seed and the versions of the run as its properties.
 
-    Rows that are not as expected are failures; libraries that are not installed are skipped cases.
+    Rows that are not as expected are failures; libraries that are not installed are skipped cases,
+    and so are rows that a baseline has known not to be as expected.
     """
     rows = result.rows
+    known_rows = [row for row in rows if row.kept and not row.as_expected]
     suite = Xml.Element(
         "testsuite",
         {
             "name": "audits",
             "tests": str(len(rows) + len(result.absent)),
-            "failures": str(sum(not row.as_expected for row in rows)),
+            "failures": str(sum(row.fails for row in rows)),
             "errors": "0",
-            "skipped": str(len(result.absent)),
+            "skipped": str(len(result.absent) + len(known_rows)),
             "time": f"{sum(row.seconds for row in rows):.6f}",
         },
     )
@@ -71,6 +73,11 @@ def _case(suite: Xml.Element, row: ReportRow) -> None:
             "classname": f"audits.{escape_control(row.kind)}",
             "name": escape_control(row.subject),
             "time": f"{row.seconds:.6f}",
+            **(
+                {"file": escape_control(row.places[0].path), "line": str(row.places[0].line)}
+                if row.places
+                else {}
+            ),
         },
     )
     message = row.outcome.name.lower()
@@ -82,13 +89,18 @@ def _case(suite: Xml.Element, row: ReportRow) -> None:
         f"{format_bound(row.epsilon_lower)} at {row.confidence:g}, {row.runs:,} runs",
         f"outcome: {message}",
         f"witness: {escape_control(row.witness)}",
+        *(f"place: {escape_control(code_place)}" for code_place in row.places),
         *(f"note: {escape_control(note)}" for note in row.notes),
     ]
     if row.not_tested:
         lines.append(f"not tested: {escape_control('; '.join(map(str, row.not_tested)))}")
     if not row.decisive:
         lines.append(f"inconclusive: {escape_control(row.why_inconclusive)}")
-    if not row.as_expected:
+    if row.compared is not None and row.kept:
+        lines.append(f"kept from the audit of {row.compared.date}, since when nothing changed")
+    if row.kept and not row.as_expected:
+        Xml.SubElement(case, "skipped", {"message": f"{message}, known from the baseline"})
+    elif row.fails:
         failure = Xml.SubElement(case, "failure", {"message": message, "type": row.outcome.name})
         failure.text = "\n".join(lines)
     Xml.SubElement(case, "system-out").text = "\n".join(lines)
