@@ -81,7 +81,7 @@ def to_sarif(result: Result) -> str:
                 "partialFingerprints": {"subject/v1": fingerprint},
                 "properties": {**finite, "runs": row.runs, "outcome": row.outcome.name.lower()},
             }
-            if code_place is not None:
+            if code_place is not None and code_place.path:  # a builtin has no file
                 file = {"uri": quote(code_place.path, errors="replace"), "uriBaseId": ROOT}
                 physical = {"artifactLocation": file, "region": {"startLine": code_place.line}}
                 sarif_result["locations"] = [{"physicalLocation": physical}]
