@@ -125,7 +125,8 @@ def test_a_stored_row_can_be_proved_again(name):
     assert at_low >= arb(row["delta"]) >= at_high
 
 
-# numbers of `test_random_plans_lie_in_their_certificates` whose certificates once were wrong by round-off
+# numbers of plans of `test_random_plans_lie_in_their_certificates` that once were wrong by
+# round-off
 @pytest.mark.parametrize("number", [1143])
 def test_a_certificate_that_was_wrong_is_right(number):
     name, plan, delta = random_plan(10**6 + number)
