@@ -3,9 +3,9 @@
 `Repeated.profile` is a sum of shifted profiles of one run (`_profile_terms`), and `Repeated.renyi`
 bounds the divergence of the best run at every order (`_bound_at`).
 
-References: Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6; Koskela, Redberg & Wang
-(2024), arXiv 2402.06701, whose bound by two profiles is taken here at every threshold of the score.
-The proofs, with the chance of no run at all, are in `docs/proofs/repeated.md`.
+References: Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6; Koskela, Redberg &
+Wang (2024), arXiv 2402.06701, whose bound by two profiles is taken here at every threshold of the
+score. The proofs, with the chance of no run at all, are in `docs/proofs/repeated.md`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Repeated(Loss):
 
     References
     ----------
-    Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6; Koskela, Redberg & Wang (2024).
+    Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6; Koskela, Redberg & Wang
+    (2024).
 
     Examples
     --------

@@ -334,7 +334,7 @@ class Search:
         # The checker reads an entry from JSON, and takes its fields away as it reads them.
         copied = json.loads(json.dumps({k: v for k, v in entry.items() if k != "road"}))
         bits = copied.pop("bits")
-        # The checker computes the pairs with the bits of the entry: with so few the balls are wider.
+        # The checker computes the pairs with the bits of the entry: with few, balls are wider.
         items = self._items(direction, lower=lower, bits=bits)
         with ctx.workprec(bits):
             fields = Fields(copied, "an entry")

@@ -22,8 +22,8 @@ from audits import (
     watch,
 )
 from audits.claims.findings import NotTested, kinds_of
-from audits.formats.junit import to_junit
 from audits.formats.html import to_html
+from audits.formats.junit import to_junit
 from audits.report.terminal import print_report
 from audits.results.result_file import read_result, to_json
 from mechanisms import DiscreteLaplace, Laplace, RandomizedResponse

@@ -18,8 +18,8 @@ from accountant.reports.history_page import history_page
 from accountant.reports.plan_lines import PlanLine, plan_of
 from accountant.reports.plan_page import plan_page
 from accountant.reports.plan_summary import summarise
-from audits.report.folder_page import folder_page, index_of
 from audits.formats.html import to_html
+from audits.report.folder_page import folder_page, index_of
 from audits.results.result_file import to_json
 from mechanisms import Gaussian, Laplace
 from tests.accountant.example_files import PLAN
