@@ -258,13 +258,13 @@ def _tests_of_one_run(loss: Loss, tries: Tries) -> _TestsOfOneRun:
     steepest = min(loss.max_loss, MAX_EXPONENT)
     flattest = least_float_that(rises, 0.0, steepest, steps=60)
     log_ratio = float(np.max(ratios_at_ends(flattest))) * (1 + ACCURACY)
-    last = least_float_that(
+    last_slope = least_float_that(
         lambda log_slope: bool(ratios_at_ends(log_slope)[0] <= SMALL_SHARE * log_ratio),
         flattest,
         steepest,
         relative=SMALL_SHARE,
     )
-    log_slopes = np.linspace(flattest, last, CORNERS)
+    log_slopes = np.linspace(flattest, last_slope, CORNERS)
     deltas = intercepts(log_slopes)
     last_tail = float(1 - deltas[0]) * math.exp(-flattest)
     return _TestsOfOneRun(deltas, np.expm1(log_slopes), last_tail, log_ratio)

@@ -159,8 +159,10 @@ class NegativeBinomial(Tries):
 
     def log_slope_ratio(self, tail: Array, gap: Array) -> Array:
         """Return ``(1 + shape) ln(1 + (1 - stop) gap / (stop + (1 - stop) tail))``."""
-        more = 1 - self.stop
-        log_ratio: Array = (1 + self.shape) * np.log1p(more * gap / (self.stop + more * tail))
+        going_on = 1 - self.stop
+        log_ratio: Array = (1 + self.shape) * np.log1p(
+            going_on * gap / (self.stop + going_on * tail)
+        )
         return log_ratio
 
 

@@ -329,7 +329,7 @@ def _best_of_runs(event: Any, relation: Adjacency) -> Plan:
     )
     if not reveal_chance or not is_separable:
         return Repeated(part, tries)
-    # Each run reveals the data with this chance (docs/proofs/repeated.md, part 6).
+    # Each run reveals the data with this chance (docs/proofs/repeated.md, part 7).
     clean_part = Sequential(n * _without_delta(loss) for loss, n in losses)
     any_reveals = min(round_up(tries.mean * reveal_chance, 64), math.nextafter(1.0, 0.0))
     clean_runs = Repeated(clean_part, _thinned(tries, 1 - reveal_chance))
