@@ -89,7 +89,7 @@ class OpacusCanaries:
         self._loader: Any = None
         # Of the step that is going on: the sum of the records along the canaries.
         self._others: Array | None = None
-        for optimizer in _optimizers_of(engine):
+        for optimizer in optimizers_of(engine):
             self._enter(optimizer)
         if self.inner is None:
             make_private = engine.make_private
@@ -172,7 +172,7 @@ class OpacusCanaries:
                 size = stepped.expected_batch_size * stepped.accumulated_iterations
             released = along_canaries([parameter.grad for parameter in stepped.params])
             inner.noise_multiplier = float(stepped.noise_multiplier)
-            inner.observe_along(released * size / length, self._others / length)
+            inner.observe_along(released * size / length, np.asarray(self._others) / length)
             self._others = None
 
         optimizer.clip_and_accumulate = clip_with_canaries
@@ -261,7 +261,7 @@ class OpacusCanaries:
         return self.inner
 
 
-def _optimizers_of(engine: Any) -> list[Any]:
+def optimizers_of(engine: Any) -> list[Any]:
     """The optimizer that the engine made last; the engine keeps none, so its hook tells."""
     if "opacus.optimizers" not in sys.modules:
         return []

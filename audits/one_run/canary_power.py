@@ -19,6 +19,7 @@ from accountant.accountants.tight import Tight
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.domains import DELTA, NON_NEGATIVE, POSITIVE, IntegerRange, Interval
 from accountant.errors import ParameterError
+from accountant.formatting import format_lower, format_upper
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.search import grow_until, least_integer_that
@@ -64,7 +65,8 @@ class CanaryPower(TableDisplay):
     provable : float
         The bound that a training without noise gets.
     needed_canaries : int or None
-        Canaries that would see half the noise with probability 95 %; None if no number is known.
+        Canaries that would see half the noise with probability 95 %; None if no number is known, or
+        there are fewer parameters.
     needed_steps : int or None
         Steps that would, with these canaries; None if no number is known.
     needed_batch : float or None
@@ -117,21 +119,25 @@ class CanaryPower(TableDisplay):
         needed = f"; {self.needs} would do" if self.needs else ""
         return f"<CanaryPower: {self.canaries:,} canaries, {self.steps:,} steps: {shown}{needed}>"
 
-    def _table(self) -> Table:
-        rows = [
-            ("canaries", self.canaries),
-            ("steps", self.steps),
-            ("claimed", self.claim),
-            ("claimed epsilon", self.epsilon),
-            ("at delta", self.delta),
-            ("confidence", self.confidence),
-            ("half the noise is falsified", f"in {self.chance:.0%} of runs"),
-            ("epsilon shown at half the noise", self.epsilon_lower),
-            ("epsilon shown without noise", self.provable),
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """The facts in words, bounds rounded down."""
+        shown = f"{format_lower(self.epsilon_lower)} at delta {self.delta:g}"
+        without_noise = f"{format_lower(self.provable)} at delta {self.delta:g}"
+        return [
+            ("canaries", f"{self.canaries:,}"),
+            ("steps", f"{self.steps:,}"),
+            ("claimed", repr(self.claim)),
+            ("claimed epsilon", f"{format_upper(self.epsilon)} at delta {self.delta:g}"),
+            ("half the noise is falsified", f"in {self.chance:.0%} of trainings"),
+            ("epsilon shown at half the noise", shown),
+            ("epsilon shown without noise", without_noise),
+            ("confidence", f"{self.confidence:g}"),
             *([("would do", self.needs)] if self.needs else []),
         ]
-        lower = "epsilon shown at half the noise", "epsilon shown without noise"
-        return Table(FACTS, rows, lower=lower)
+
+    def _table(self) -> Table:
+        return Table(FACTS, self.rows)
 
 
 def log_ratios(moved: Array, variance: Array | float, rate: float) -> Array:
@@ -240,7 +246,8 @@ def canary_power(
         Expected number of records in a step whose gradients the auditor does not know: 0 if they
         are subtracted, as `opacus_canaries` does.
     parameters : int, optional
-        Number of parameters, over which unknown gradients are spread; needed with ``batch``.
+        Number of parameters, which bounds that of canaries; needed with ``batch``, as unknown
+        gradients are spread over them.
 
     Returns
     -------
@@ -289,6 +296,8 @@ def canary_power(
     needed_canaries = needed_steps = needed_batch = None
     if chance < POWER:
         needed_canaries = half.needed_canaries(canaries, plan, tested_delta, alpha)
+        if needed_canaries and needed_canaries > (parameters or MOST_CANARIES):
+            needed_canaries = None
         if claimed is None:  # steps are doubled alone, as each number has a plan of its own
             _, last = grow_until(are_enough, start=2 * steps, end=MOST_FACTOR * steps + 1)
             needed_steps = last if last <= MOST_FACTOR * steps else None

@@ -38,7 +38,9 @@ from audits.one_run.canary_power import (
 )
 from audits.one_run.findings import NOT_TESTED, NoiseFinding, OneRunFinding
 
-# Shares of the declared noise for which scores are kept; the likeliest one is audited.
+# Shares of the declared noise for which scores are kept.  The likeliest one for BLOCK canaries of
+# neighbouring parameters is audited: one layer may have other noise than the next.
+BLOCK = 64
 SHARES = np.geomspace(1 / 32, 1.25, 30)
 LENGTH = 10.0  # of a canary's gradient in clipping lengths, so that it is clipped
 DRAWS = NotTested(
@@ -114,9 +116,8 @@ class GradientCanaries:
         self.along = np.sort(self._rng.choice(self.parameters, size=number, replace=False))
         self.steps = 0
         self._drawn: NDArray[np.bool_] | None = None
-        # For each share of the noise the scores of all canaries, and ln of its likelihood.
-        self._scores = np.zeros((SHARES.size, number))
-        self._likelihood = np.zeros(SHARES.size)
+        # For each share of the noise and each canary its score, and ln of the share's likelihood.
+        self._scores, self._likelihood = np.zeros((2, SHARES.size, number))
         self._unknown_variance = 0.0
         # The sum of squares of noise alone, in units of its declared variance, and their number.
         self._squares, self._squared = 0.0, 0
@@ -234,14 +235,21 @@ class GradientCanaries:
         # A coin and a draw put a canary into a step with half the rate.
         densities = log_ratios(moved, variances, self.rate / 2)
         densities -= moved**2 / (2 * variances) + np.log(variances) / 2
-        self._likelihood += densities.sum(axis=1)
+        self._likelihood += densities
         self._squares += float(((moved[~drawn] / self.noise_multiplier) ** 2).sum())
         self._squared += int(np.count_nonzero(~drawn))
 
     @property
     def scores(self) -> Array:
-        """The score of each canary: its privacy loss, at the noise that was likeliest released."""
-        return np.asarray(self._scores[int(np.argmax(self._likelihood))])
+        """The score of each canary: its privacy loss at the noise that was likeliest released."""
+        return np.asarray(self._scores[self._likeliest, np.arange(len(self))])
+
+    @property
+    def _likeliest(self) -> NDArray[np.int64]:
+        """The index of the likeliest share of the noise, for each canary that of its block."""
+        starts = np.arange(0, len(self), BLOCK)
+        by_block = np.add.reduceat(self._likelihood, starts, axis=1).argmax(axis=0)
+        return np.asarray(by_block[np.arange(len(self)) // BLOCK])
 
     def power(
         self,
@@ -276,6 +284,7 @@ class GradientCanaries:
             claim=claim,
             delta=delta,
             confidence=confidence,
+            parameters=self.parameters,
         )
 
     def audit(
@@ -322,12 +331,13 @@ class GradientCanaries:
         if outcome is not Outcome.FALSIFIED and plan is not None:
             needed = half.needed_canaries(len(self), plan, found.delta, alpha)
             outcome = Outcome.SURVIVED if needed == len(self) else Outcome.INCONCLUSIVE
-        likeliest = SHARES[int(np.argmax(self._likelihood))] * self.noise_multiplier
+            needed = needed if needed and needed <= self.parameters else None
+        seen_noise = float(np.median(SHARES[self._likeliest])) * self.noise_multiplier
         return replace(
             found,
             outcome=outcome,
             witness=f"{found.witness.partition(';')[0]}; the noise along them looks like "
-            f"{likeliest:.2g} clipping lengths, {self.noise_multiplier:g} are declared",
+            f"{seen_noise:.2g} clipping lengths, {self.noise_multiplier:g} are declared",
             seconds=time.perf_counter() - start,
             seed=self.seed,
             provable=noiseless.epsilon_lower(len(self), found.delta, alpha),

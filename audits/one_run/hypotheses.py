@@ -106,23 +106,14 @@ class Evidence:
             lines = np.array([claim.epsilon_at(delta)]), np.array([delta])
         else:
             lines = curve_lines(claim, self.coins.coins, self.alpha)
-        return [
-            (
-                rule,
-                least_integer_that(
-                    lambda right, rule=rule: refutes_curve(
-                        right,
-                        rule.guesses,
-                        lines[0],
-                        self.leaks(lines[1], both=rule.both),
-                        self.alpha * rule.share,
-                    ),
-                    0,
-                    rule.guesses + 1,
-                ),
+        needed = []
+        for rule in self._rules(lines):
+            leaks, share = self.leaks(lines[1], both=rule.both), self.alpha * rule.share
+            refutes = functools.partial(
+                refutes_curve, guesses=rule.guesses, epsilons=lines[0], leaks=leaks, alpha=share
             )
-            for rule in self._rules(lines)
-        ]
+            needed.append((rule, least_integer_that(refutes, 0, rule.guesses + 1)))
+        return needed
 
     def mu_lower(self) -> float:
         """The mu below which every Gaussian curve is refuted."""
