@@ -174,7 +174,7 @@ class NoiseFinding(TableDisplay):
         from scipy.special import chdtr, chdtri
 
         least = float(chdtri(max(numbers, 1), confidence))
-        upper = declared * math.sqrt(squares / least) * (1 + 1e-9) if least > 0 else math.inf
+        upper = declared * math.sqrt(squares / least) * (1 + 1e-9) if numbers else math.inf
         outcome = Outcome.SURVIVED
         if upper < declared:
             outcome = Outcome.FALSIFIED

@@ -29,6 +29,7 @@ from audits.claims.claims import ClaimLike
 from audits.claims.findings import OTHER_EVENTS, NotTested, Outcome
 from audits.one_run.canaries import COUNT, Canaries
 from audits.one_run.canary_power import (
+    MOST_CANARIES,
     RATE,
     CanaryPower,
     SimulatedCanaries,
@@ -329,9 +330,9 @@ class GradientCanaries:
         alpha, plan = 1 - found.confidence, found.claim
         outcome, needed = found.outcome, None
         if outcome is not Outcome.FALSIFIED and plan is not None:
-            needed = half.needed_canaries(len(self), plan, found.delta, alpha)
+            most = min(self.parameters, MOST_CANARIES)
+            needed = half.needed_canaries(len(self), most, plan, found.delta, alpha)
             outcome = Outcome.SURVIVED if needed == len(self) else Outcome.INCONCLUSIVE
-            needed = needed if needed and needed <= self.parameters else None
         seen_noise = float(np.median(SHARES[self._likeliest])) * self.noise_multiplier
         return replace(
             found,
