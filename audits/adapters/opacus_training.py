@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import inspect
 import sys
+from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
@@ -87,6 +88,7 @@ class OpacusCanaries:
         self.engine, self.count, self.rng = engine, COUNT.check("count", count), rng
         self.inner: GradientCanaries | None = None
         self._loader: Any = None
+        self._declared_noise = 0.0
         # Of the step that is going on: the sum of the records along the canaries.
         self._others: Array | None = None
         for optimizer in optimizers_of(engine):
@@ -110,14 +112,16 @@ class OpacusCanaries:
     def _enter(self, optimizer: Any) -> None:
         """Wrap what clips the gradients of an optimizer, and what it calls after the noise."""
         parameters = sum(parameter.numel() for parameter in optimizer.params)
-        if hasattr(optimizer, "world_size") or not hasattr(optimizer, "clip_and_accumulate"):
-            allowed = "one process, and gradients of single records: grad_sample_mode='hooks'"
+        kinds = [kind for kind in type(optimizer).__mro__ if kind.__module__.startswith("opacus")]
+        if not kinds or kinds[0].__name__ != "DPOptimizer":
+            allowed = "a DPOptimizer: grad_sample_mode='hooks', clipping='flat', one process"
             raise ParameterError("optimizer", f"a {type(optimizer).__name__}", allowed)
         if self.count > parameters:
             allowed = f"at most the {parameters:,} trained parameters: each canary has one"
             raise ParameterError("count", self.count, allowed)
         count_step = optimizer.step_hook
         hooked = inspect.getclosurevars(count_step).nonlocals
+        self._declared_noise = float(optimizer.noise_multiplier)
         inner = self.inner = GradientCanaries(
             self.count,
             parameters,
@@ -127,7 +131,7 @@ class OpacusCanaries:
         )
         # For each parameter of the model the places of its canaries, which are in ascending order.
         ends = np.cumsum([parameter.numel() for parameter in optimizer.params])
-        first = np.append(0, ends[:-1])
+        starts = np.append(0, ends[:-1])
         clip = optimizer.clip_and_accumulate
 
         def along_canaries(tensors: list[Any]) -> Array:
@@ -135,7 +139,7 @@ class OpacusCanaries:
                 tensor.detach().reshape(-1)[
                     inner.along[(inner.along >= low) & (inner.along < high)] - low
                 ]
-                for tensor, low, high in zip(tensors, first, ends, strict=True)
+                for tensor, low, high in zip(tensors, starts, ends, strict=True)
             ]
             return np.concatenate([part.double().cpu().numpy() for part in numbers])
 
@@ -154,7 +158,7 @@ class OpacusCanaries:
                 return
             self._others, drawn = records, inner.draw()
             for parameter, total, low, high in zip(
-                optimizer.params, sums, first, ends, strict=True
+                optimizer.params, sums, starts, ends, strict=True
             ):
                 rows = parameter.grad_sample
                 joined = rows.new_zeros((len(rows) + drawn.size, *rows.shape[1:]))
@@ -232,7 +236,11 @@ class OpacusCanaries:
         if claim is None and inner.steps:
             poisson = {"assume": "poisson"} if self._loader is None else {"loader": self._loader}
             claim = from_opacus(self.engine, **poisson)
-        return inner.audit(claim, delta, confidence)
+        finding = inner.audit(claim, delta, confidence)
+        if inner.noise_multiplier == self._declared_noise:
+            return finding
+        changed = f"; the noise multiplier was {self._declared_noise:g} at first"
+        return replace(finding, witness=finding.witness + changed)
 
     def audit_noise(
         self, noise_multiplier: float | None = None, confidence: float = 0.95
@@ -265,10 +273,10 @@ def optimizers_of(engine: Any) -> list[Any]:
     """The optimizer that the engine made last; the engine keeps none, so its hook tells."""
     if "opacus.optimizers" not in sys.modules:
         return []
-    kind, made = sys.modules["opacus.optimizers"].DPOptimizer, []
+    kind, optimizers = sys.modules["opacus.optimizers"].DPOptimizer, []
     for candidate in gc.get_objects():
         if issubclass(type(candidate), kind) and candidate.step_hook is not None:
             hooked = inspect.getclosurevars(candidate.step_hook).nonlocals
             if any(value is engine.accountant for value in hooked.values()):
-                made.append(candidate)
-    return made[-1:]
+                optimizers.append(candidate)
+    return optimizers[-1:]

@@ -303,8 +303,8 @@ def canary_power(
         most = min(parameters or MOST_CANARIES, MOST_CANARIES)
         needed_canaries = half.needed_canaries(canaries, most, plan, tested_delta, alpha)
         if claimed is None:  # steps are doubled alone, as each number has a plan of its own
-            _, last = grow_until(are_enough, start=2 * steps, end=MOST_FACTOR * steps + 1)
-            needed_steps = last if last <= MOST_FACTOR * steps else None
+            _, enough_steps = grow_until(are_enough, start=2 * steps, end=MOST_FACTOR * steps + 1)
+            needed_steps = enough_steps if enough_steps <= MOST_FACTOR * steps else None
         fewer_records = (batch / 2**halvings for halvings in range(1, 11)) if batch > 0 else ()
         needed_batch = next((size for size in fewer_records if are_enough(unknown=size)), None)
     return CanaryPower(

@@ -197,18 +197,18 @@ class GradientCanaries:
             ("others", others),
             ("variance", variance),
         ):
-            given = np.asarray(numbers, dtype=float)
-            fits = given.shape == shape or (given.ndim == 0 and argument != "released")
+            array = np.asarray(numbers, dtype=float)
+            fits = array.shape == shape or (array.ndim == 0 and argument != "released")
             if (
                 not fits
-                or not np.isfinite(given).all()
-                or (argument == "variance" and (given < 0).any())
+                or not np.isfinite(array).all()
+                or (argument == "variance" and (array < 0).any())
             ):
-                shown = f"an array of shape {given.shape}" if not fits else "numbers out of range"
+                shown = f"an array of shape {array.shape}" if not fits else "numbers out of range"
                 raise ParameterError(argument, shown, f"{self.parameters:,} finite numbers")
-            arrays.append(np.broadcast_to(given, shape)[self.along])
-        total, known, unknown = arrays
-        self.observe_along(total / self.clip, known / self.clip, unknown / self.clip**2)
+            arrays.append(np.broadcast_to(array, shape)[self.along])
+        total, records, spread = arrays
+        self.observe_along(total / self.clip, records / self.clip, spread / self.clip**2)
 
     def observe_along(self, released: Array, others: Array, variance: Array | float = 0.0) -> None:
         """Take a step as `observe` does, from the numbers along the canaries alone.
@@ -321,27 +321,27 @@ class GradientCanaries:
         if claim is None:
             claim = sampled_gaussians(self.rate, self.noise_multiplier, self.steps)
         coins = Canaries(self.coins, self.seed)
-        found = coins.audit(self.scores, claim, DELTA.check("delta", delta), confidence)
+        finding = coins.audit(self.scores, claim, DELTA.check("delta", delta), confidence)
         variance = self._unknown_variance / self.steps
         half, noiseless = (
             SimulatedCanaries(self.rate, self.steps, noise, variance)
             for noise in (self.noise_multiplier / 2, 0.0)
         )
-        alpha, plan = 1 - found.confidence, found.claim
-        outcome, needed = found.outcome, None
+        alpha, plan = 1 - finding.confidence, finding.claim
+        outcome, needed = finding.outcome, None
         if outcome is not Outcome.FALSIFIED and plan is not None:
             most = min(self.parameters, MOST_CANARIES)
-            needed = half.needed_canaries(len(self), most, plan, found.delta, alpha)
+            needed = half.needed_canaries(len(self), most, plan, finding.delta, alpha)
             outcome = Outcome.SURVIVED if needed == len(self) else Outcome.INCONCLUSIVE
         seen_noise = float(np.median(SHARES[self._likeliest])) * self.noise_multiplier
         return replace(
-            found,
+            finding,
             outcome=outcome,
-            witness=f"{found.witness.partition(';')[0]}; the noise along them looks like "
+            witness=f"{finding.witness.partition(';')[0]}; the noise along them looks like "
             f"{seen_noise:.2g} clipping lengths, {self.noise_multiplier:g} are declared",
             seconds=time.perf_counter() - start,
             seed=self.seed,
-            provable=noiseless.epsilon_lower(len(self), found.delta, alpha),
+            provable=noiseless.epsilon_lower(len(self), finding.delta, alpha),
             noise="the declared noise",
             needed_coins=needed if outcome is Outcome.INCONCLUSIVE else None,
             not_tested=(*NOT_TESTED, DRAWS),

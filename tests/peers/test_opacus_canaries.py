@@ -87,6 +87,17 @@ def test_what_a_step_releases_less_the_records_is_noise_and_canaries():
     assert canaries.audit(GaussianLoss(0.2)).outcome is Outcome.FALSIFIED
 
 
+def test_noise_that_is_changed_after_make_private_is_named():
+    engine = opacus.PrivacyEngine()
+    canaries = opacus_canaries(engine, 50, rng=0)
+    model, optimizer, loader = private(engine)
+    optimizer.noise_multiplier = 0.5
+    steps(model, optimizer, loader)
+    assert "the noise multiplier was 1 at first" in canaries.audit().witness
+    assert canaries.audit_noise().outcome is Outcome.SURVIVED  # the accountant counted that
+    assert canaries.audit_noise(1.0).outcome is Outcome.FALSIFIED
+
+
 def test_a_loader_that_shuffles_is_refused_where_poisson_samples_are_counted():
     engine = opacus.PrivacyEngine()
     canaries = opacus_canaries(engine, 50, rng=0)
@@ -128,6 +139,13 @@ def test_what_canaries_cannot_enter_is_refused():
     opacus_canaries(engine := opacus.PrivacyEngine(), 5000)
     with pytest.raises(ParameterError, match="at most the 142 trained parameters"):
         private(engine)
+    for options in (
+        {"clipping": "per_layer", "max_grad_norm": [1.0] * 4},
+        {"grad_sample_mode": "ghost", "criterion": torch.nn.CrossEntropyLoss()},
+    ):
+        opacus_canaries(engine := opacus.PrivacyEngine(), 50)
+        with pytest.raises(ParameterError, match="clipping='flat'"):
+            private(engine, **options)
     opacus_canaries(engine := opacus.PrivacyEngine(), 50)
     model, optimizer, loader = private(engine, poisson_sampling=False)
     x, y = next(iter(loader))
