@@ -185,6 +185,7 @@ class SimulatedCanaries:
         coins, drawn = rng.random(canaries) < 0.5, rng.integers(SIMULATED, size=canaries)
         return ranked_coins(np.where(coins, *(scores[drawn] for scores in self.scores)), coins)
 
+    @functools.lru_cache(maxsize=64)  # noqa: B019  # simulations are values: equal ones share it
     def chance(self, canaries: int, claim: Plan, delta: float, alpha: float) -> float:
         """The share of the runs that refute the claim."""
         rng = np.random.default_rng(1)
@@ -211,6 +212,7 @@ class SimulatedCanaries:
         low, high = grow_until(are_enough, start=2 * canaries, end=most)
         return least_integer_that(are_enough, max(low, canaries), min(high, most), one_in=8)
 
+    @functools.lru_cache(maxsize=64)  # noqa: B019
     def epsilon_lower(self, canaries: int, delta: float, alpha: float) -> float:
         """The lower bound on epsilon that one run proves."""
         coins = self.ranked(canaries, np.random.default_rng(1))
