@@ -132,7 +132,7 @@ class OneRunFinding(TableDisplay):
 @final
 @dataclass(frozen=True, slots=True)
 class NoiseFinding(TableDisplay):
-    """The result of an audit of the noise of a training: is it normal noise of this size?
+    """The result of an audit of the noise of a training: whether it is as large as declared.
 
     Parameters
     ----------
@@ -167,9 +167,25 @@ class NoiseFinding(TableDisplay):
 
     @classmethod
     def of(cls, declared: float, squares: float, numbers: int, confidence: float) -> NoiseFinding:
-        """Judge a sum of squares, in units of the declared variance.
+        """Judge a sum of squares of noise.
 
         Under the claim it is a chi-square variable of so many degrees of freedom, or larger.
+
+        Parameters
+        ----------
+        declared : float
+            The declared noise multiplier.
+        squares : float
+            The sum of squares, in units of the declared variance.
+        numbers : int
+            How many numbers were squared.
+        confidence : float
+            Probability in (0, 1) with which noise as declared survives.
+
+        Returns
+        -------
+        NoiseFinding
+            The verdict and an upper bound on the multiplier.
         """
         from scipy.special import chdtr, chdtri
 
