@@ -105,7 +105,7 @@ class CanaryPower(TableDisplay):
         """What would see half the noise, in words; "" if these canaries do."""
         if self.enough:
             return ""
-        ways = [
+        changes = [
             f"{number:,.4g} {what}" if number < 1000 else f"{number:,.0f} {what}"
             for number, what in (
                 (self.needed_canaries, "canaries"),
@@ -114,7 +114,7 @@ class CanaryPower(TableDisplay):
             )
             if number is not None
         ]
-        return " or ".join(ways) or "more than was tried"
+        return " or ".join(changes) or "more than was tried"
 
     def __repr__(self) -> str:
         shown = f"half the noise is falsified in {self.chance:.0%} of runs"
@@ -149,8 +149,8 @@ def log_ratios(moved: Array, variance: Array | float, rate: float) -> Array:
     ``variance`` is that of the noise.
     """
     with np.errstate(divide="ignore"):  # the rate may be 1
-        unused, used = np.log1p(-rate), np.log(rate)
-    return np.asarray(np.logaddexp(unused, used + (moved - 0.5) / variance))
+        log_unused, log_used = np.log1p(-rate), np.log(rate)
+    return np.asarray(np.logaddexp(log_unused, log_used + (moved - 0.5) / variance))
 
 
 @final
@@ -194,7 +194,7 @@ class SimulatedCanaries:
         runs, refuted = min(RUNS, max(FEWEST_RUNS, SORTED // canaries)), 0
         for _ in range(runs):
             coins = self.ranked(canaries, rng)
-            refuted += any(coins.right(rule) >= least for rule, least in needed)
+            refuted += any(coins.right(rule) >= enough for rule, enough in needed)
         return refuted / runs
 
     def needed_canaries(
@@ -302,8 +302,8 @@ def canary_power(
     chance = half.chance(canaries, plan, tested_delta, alpha)
     needed_canaries = needed_steps = needed_batch = None
     if chance < POWER:
-        most = min(parameters or MOST_CANARIES, MOST_CANARIES)
-        needed_canaries = half.needed_canaries(canaries, most, plan, tested_delta, alpha)
+        limit = min(parameters or MOST_CANARIES, MOST_CANARIES)
+        needed_canaries = half.needed_canaries(canaries, limit, plan, tested_delta, alpha)
         if claimed is None:  # steps are doubled alone, as each number has a plan of its own
             _, enough_steps = grow_until(are_enough, start=2 * steps, end=MOST_FACTOR * steps + 1)
             needed_steps = enough_steps if enough_steps <= MOST_FACTOR * steps else None

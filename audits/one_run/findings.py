@@ -189,12 +189,12 @@ class NoiseFinding(TableDisplay):
         """
         from scipy.special import chdtr, chdtri
 
-        least = float(chdtri(max(numbers, 1), confidence))
-        upper = declared * math.sqrt(squares / least) * (1 + 1e-9) if numbers else math.inf
+        quantile = float(chdtri(max(numbers, 1), confidence))
+        upper = declared * math.sqrt(squares / quantile) * (1 + 1e-9) if numbers else math.inf
         outcome = Outcome.SURVIVED
         if upper < declared:
             outcome = Outcome.FALSIFIED
-        elif chdtr(max(numbers, 1), 4 * least) < POWER:
+        elif chdtr(max(numbers, 1), 4 * quantile) < POWER:
             outcome = Outcome.INCONCLUSIVE
         estimate = declared * math.sqrt(squares / max(numbers, 1))
         return cls(outcome, declared, estimate, upper, confidence, numbers)

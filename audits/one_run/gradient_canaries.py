@@ -143,8 +143,7 @@ class GradientCanaries:
         """
         if self._drawn is not None:
             raise ParameterError("draw", "a second time", "one observe after each draw or rows")
-        used = self._rng.random(len(self)) < self.rate
-        self._drawn = used & self.coins
+        self._drawn = (self._rng.random(len(self)) < self.rate) & self.coins
         return np.asarray(self.along[self._drawn])
 
     def rows(self, length: float = LENGTH) -> Array:
@@ -330,8 +329,8 @@ class GradientCanaries:
         alpha, plan = 1 - finding.confidence, finding.claim
         outcome, needed = finding.outcome, None
         if outcome is not Outcome.FALSIFIED and plan is not None:
-            most = min(self.parameters, MOST_CANARIES)
-            needed = half.needed_canaries(len(self), most, plan, finding.delta, alpha)
+            limit = min(self.parameters, MOST_CANARIES)
+            needed = half.needed_canaries(len(self), limit, plan, finding.delta, alpha)
             outcome = Outcome.SURVIVED if needed == len(self) else Outcome.INCONCLUSIVE
         seen_noise = float(np.median(SHARES[self._likeliest])) * self.noise_multiplier
         return replace(
