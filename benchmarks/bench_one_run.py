@@ -162,7 +162,9 @@ def main():
     power(1 if given.quick else given.seeds, 1000 if given.quick else 5000)
     honest(3 if given.quick else given.sessions, given.coins)
     count = 1 if given.quick else given.trainings
-    print("trainings with 700 canaries of gradients, at exactly their claim or with less noise, 95 %")
+    print(
+        "trainings with 700 canaries of gradients, at exactly their claim or with less noise, 95 %"
+    )
     for share in (1.0, 0.5):
         trainings(count, share)
 
