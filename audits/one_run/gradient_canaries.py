@@ -44,6 +44,9 @@ from audits.one_run.findings import NOT_TESTED, NoiseFinding, OneRunFinding
 BLOCK = 64
 SHARES = np.geomspace(1 / 32, 1.25, 30)
 LENGTH = 10.0  # of a canary's gradient in clipping lengths, so that it is clipped
+REPEATED = NotTested(
+    OTHER_EVENTS, "whether the noise of a step is independent of other steps' was not"
+)
 DRAWS = NotTested(
     OTHER_EVENTS, "canaries are drawn at the declared rate; how the loader draws records was not"
 )
@@ -343,7 +346,7 @@ class GradientCanaries:
             provable=noiseless.epsilon_lower(len(self), finding.delta, alpha),
             noise="the declared noise",
             needed_coins=needed if outcome is Outcome.INCONCLUSIVE else None,
-            not_tested=(*NOT_TESTED, DRAWS),
+            not_tested=(*NOT_TESTED, REPEATED, DRAWS),
         )
 
     def audit_noise(
