@@ -1,5 +1,7 @@
 """The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
 
+from .adapters.opacus_training import OpacusCanaries as OpacusCanaries
+from .adapters.opacus_training import opacus_canaries as opacus_canaries
 from .algorithm_runs.replay_gate import OffTranscript as OffTranscript
 from .algorithm_runs.replaying import Replayed as Replayed
 from .algorithm_runs.replaying import privacy_losses as privacy_losses
@@ -25,7 +27,11 @@ from .known_densities.hockey_stick import exact as exact
 from .neighbours.patterns import candidate_pairs as candidate_pairs
 from .neighbours.value_spaces import Box as Box
 from .one_run.canaries import Canaries as Canaries
+from .one_run.canary_power import CanaryPower as CanaryPower
+from .one_run.canary_power import canary_power as canary_power
+from .one_run.findings import NoiseFinding as NoiseFinding
 from .one_run.findings import OneRunFinding as OneRunFinding
+from .one_run.gradient_canaries import GradientCanaries as GradientCanaries
 from .one_run.scores import audit_scores as audit_scores
 from .recorded_runs.draws.declared_calls import Primitive as Primitive
 from .recorded_runs.findings import RecordedFinding as RecordedFinding

@@ -9,6 +9,7 @@ import typer
 
 from accountant.cli.exit_status import INTERRUPTED, exit_process, run_app
 from audits.cli.bounds import bounds
+from audits.cli.canaries import canaries
 from audits.cli.index import index
 from audits.cli.power import power
 from audits.cli.record import record
@@ -22,7 +23,7 @@ PROGRAM = "python -m audits"
 COMMANDS: dict[str, Callable[..., None]] = {
     "run": run, "list": list_, "papers": papers, "libraries": libraries, "target": target,
     "scores": scores, "replay": replay, "record": record, "power": power, "zoo": zoo,
-    "bounds": bounds, "index": index,
+    "canaries": canaries, "bounds": bounds, "index": index,
 }  # fmt: skip
 app = typer.Typer(
     add_completion=False,

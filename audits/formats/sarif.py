@@ -137,16 +137,16 @@ def fired_rules(row: ReportRow) -> Iterator[tuple[str, str, Place | None, str]]:
         return
     if row.as_expected:
         rule = UNSEEN if row.unseen else FEW_RUNS
-        whole = f"{row.subject}: {row.why_inconclusive}."
+        row_message = f"{row.subject}: {row.why_inconclusive}."
     elif row.outcome is Outcome.FALSIFIED:
-        rule, whole = FALSIFIED, f"{violation(row)}. Seen: {row.witness}."
+        rule, row_message = FALSIFIED, f"{violation(row)}. Seen: {row.witness}."
     else:
-        rule, whole = MISSED, f"{row.subject} was not caught: {row.witness}."
+        rule, row_message = MISSED, f"{row.subject} was not caught: {row.witness}."
     sentence_places = [each_place for each_place in row.places if each_place.sentence]
     messages: list[tuple[str, Place | None]] = [
         (f"{row.subject}: {each_place.sentence}.", each_place) for each_place in sentence_places
     ]
-    for message, where in messages or [(whole, row.places[0] if row.places else None)]:
+    for message, where in messages or [(row_message, row.places[0] if row.places else None)]:
         # A link in a text of the audited code must stay text.
         text = escape_control(message).replace("](", "] (")
         text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."

@@ -1,4 +1,4 @@
-"""What the audit of one training run returns: the verdict, the bound on epsilon, the guesses.
+"""What audits of one training run return: the verdict, the bound on epsilon, the guesses.
 
 In such an audit fair coins put canaries into the training data, and rules guess these coins from
 the scores of the canaries.
@@ -6,13 +6,21 @@ the scores of the canaries.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
-from accountant.formatting import format_lower
+from accountant.formatting import format_lower, format_upper
 from accountant.plans.plan import Plan
 from accountant.table_display import FACTS, Table, TableDisplay
-from audits.claims.findings import Outcome
+from audits.claims.findings import OTHER_EVENTS, OTHER_PAIRS, NotTested, Outcome, kinds_of
+from audits.known_densities.sample_size import POWER
+
+# What no audit of one training run looks at.
+NOT_TESTED = (
+    NotTested(OTHER_PAIRS, "the records of the canaries were tried, in one training run"),
+    NotTested(OTHER_EVENTS, "only the scores were looked at"),
+)
 
 
 @final
@@ -24,7 +32,7 @@ class OneRunFinding(TableDisplay):
     ----------
     outcome : Outcome
         FALSIFIED if the claim is contradicted at ``confidence``, INCONCLUSIVE if there are too few
-        coins to contradict it.
+        coins to contradict it; of gradient canaries, too few to contradict half the noise.
     epsilon_lower : float
         Lower bound on the true epsilon at ``delta``, rounded down; it holds with a probability of
         at least ``confidence``.
@@ -47,9 +55,17 @@ class OneRunFinding(TableDisplay):
     guesses : int
         Number of its guesses.
     provable : float
-        The epsilon at ``delta`` that these coins would have proved had every guess been right.
+        The epsilon at ``delta`` that these coins would have proved had every guess been right; of
+        gradient canaries, had no noise been added but that of records which are not known.
     mu_lower : float, optional
         For a Gaussian claim: every smaller mu is refuted at the same confidence, rounded down.
+    noise : str, optional
+        The noise of which half would have been seen, or not; "" where this was not judged.
+    needed_coins : int, optional
+        A number of canaries that would see half of it with probability 95 %, if these would not;
+        None if they would, or if no number is known to.
+    not_tested : tuple of (str, str), optional
+        What the audit did not look at, as pairs of a kind and a sentence.
 
     Examples
     --------
@@ -74,11 +90,27 @@ class OneRunFinding(TableDisplay):
     guesses: int
     provable: float
     mu_lower: float | None = None
+    noise: str = ""
+    needed_coins: int | None = None
+    not_tested: tuple[NotTested, ...] = NOT_TESTED
+
+    @property
+    def why_too_few(self) -> str:
+        """Why an INCONCLUSIVE audit decides nothing, and how many canaries would; else ""."""
+        if self.outcome is not Outcome.INCONCLUSIVE:
+            return ""
+        if not self.noise:
+            return "too few coins to contradict the claim had all guesses been right"
+        if self.needed_coins is None:
+            return f"no number of canaries is known to see half of {self.noise}"
+        return f"too few canaries to see half of {self.noise}; {self.needed_coins:,} would"
 
     def __repr__(self) -> str:
         claimed = "" if self.claim is None else f", claimed {self.claim!r}"
         bound_text = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
-        return f"<OneRunFinding: {self.outcome.name}, {bound_text}{claimed}, {self.coins:,} coins>"
+        untested = f"; not tested: {kinds_of(self.not_tested)}"
+        coins = f"{self.coins:,} coins{untested}"
+        return f"<OneRunFinding: {self.outcome.name}, {bound_text}{claimed}, {coins}>"
 
     def _table(self) -> Table:
         rows = [
@@ -91,5 +123,95 @@ class OneRunFinding(TableDisplay):
             ("confidence", self.confidence),
             ("seed", self.seed),
             ("seen", self.witness),
+            *([("inconclusive", self.why_too_few)] if self.why_too_few else []),
+            ("not tested", kinds_of(self.not_tested)),
         ]
         return Table(FACTS, rows, lower=("epsilon, at least",))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoiseFinding(TableDisplay):
+    """The result of an audit of the noise of a training: whether it is as large as declared.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        FALSIFIED if normal noise of the declared multiplier, or more, would hardly have been so
+        small, INCONCLUSIVE if half of it would not be falsified with probability 95 %.
+    declared : float
+        The declared noise multiplier: the standard deviation in clipping lengths.
+    estimate : float
+        The noise multiplier that was seen.
+    upper : float
+        Upper bound on the multiplier, rounded up; if the noise is normal and independent, it holds
+        with probability ``confidence``.
+    confidence : float
+        Probability in (0, 1) with which noise as declared survives.
+    numbers : int
+        How many numbers of noise were seen.
+
+    Examples
+    --------
+    >>> from audits import NoiseFinding
+    >>> NoiseFinding.of(1.1, squares=800.0, numbers=1000, confidence=0.95)
+    <NoiseFinding: FALSIFIED, noise multiplier 0.9839, at most 1.022, declared 1.1, 1,000 numbers>
+    """
+
+    outcome: Outcome
+    declared: float
+    estimate: float
+    upper: float
+    confidence: float
+    numbers: int
+
+    @classmethod
+    def of(cls, declared: float, squares: float, numbers: int, confidence: float) -> NoiseFinding:
+        """Judge a sum of squares of noise.
+
+        Under the claim it is a chi-square variable of so many degrees of freedom, or larger.
+
+        Parameters
+        ----------
+        declared : float
+            The declared noise multiplier.
+        squares : float
+            The sum of squares, in units of the declared variance.
+        numbers : int
+            How many numbers were squared.
+        confidence : float
+            Probability in (0, 1) with which noise as declared survives.
+
+        Returns
+        -------
+        NoiseFinding
+            The verdict and an upper bound on the multiplier.
+        """
+        from scipy.special import chdtr, chdtri
+
+        quantile = float(chdtri(max(numbers, 1), confidence))
+        upper = declared * math.sqrt(squares / quantile) * (1 + 1e-9) if numbers else math.inf
+        outcome = Outcome.SURVIVED
+        if upper < declared:
+            outcome = Outcome.FALSIFIED
+        elif chdtr(max(numbers, 1), 4 * quantile) < POWER:
+            outcome = Outcome.INCONCLUSIVE
+        estimate = declared * math.sqrt(squares / max(numbers, 1))
+        return cls(outcome, declared, estimate, upper, confidence, numbers)
+
+    def __repr__(self) -> str:
+        return (
+            f"<NoiseFinding: {self.outcome.name}, noise multiplier {self.estimate:.4g}, at most "
+            f"{format_upper(self.upper)}, declared {self.declared:g}, {self.numbers:,} numbers>"
+        )
+
+    def _table(self) -> Table:
+        rows = [
+            ("outcome", self.outcome.name),
+            ("declared noise multiplier", self.declared),
+            ("seen", f"{self.estimate:.4g}"),
+            ("at most", self.upper),
+            ("confidence", self.confidence),
+            ("numbers of noise", self.numbers),
+        ]
+        return Table(FACTS, rows)

@@ -14,6 +14,7 @@ all.  Proofs: docs/proofs/one_run.md.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -23,8 +24,9 @@ import numpy as np
 from accountant.accountants.tight import Tight
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.numerics import Array
-from accountant.numerics.search import greatest_float_that
+from accountant.numerics.search import greatest_float_that, least_integer_that
 from accountant.plans.plan import Plan
 from audits.one_run.guess_rules import GuessRule, RankedCoins, ladder, planned_rule
 from audits.statistics.single_run import (
@@ -94,6 +96,24 @@ class Evidence:
         """Whether the claim's whole curve, all its lines together, is refuted."""
         lines = curve_lines(claim, self.coins.coins, self.alpha)
         return self._refutes_lines(lines, self._rules(lines))
+
+    def least_right(self, claim: Plan, delta: float) -> list[tuple[GuessRule, int]]:
+        """How many right guesses of each rule refute the claim; more than its guesses if none do.
+
+        A pure or approximate claim is tested at ``delta``, any other one by its whole curve.
+        """
+        if isinstance(claim, (PureLoss, ApproxLoss)):
+            lines = np.array([claim.epsilon_at(delta)]), np.array([delta])
+        else:
+            lines = curve_lines(claim, self.coins.coins, self.alpha)
+        needed = []
+        for rule in self._rules(lines):
+            leaks, share = self.leaks(lines[1], both=rule.both), self.alpha * rule.share
+            refutes = functools.partial(
+                refutes_curve, guesses=rule.guesses, epsilons=lines[0], leaks=leaks, alpha=share
+            )
+            needed.append((rule, least_integer_that(refutes, 0, rule.guesses + 1)))
+        return needed
 
     def mu_lower(self) -> float:
         """The mu below which every Gaussian curve is refuted."""
@@ -165,18 +185,24 @@ def curve_lines(claim: Plan, coins: int, alpha: float) -> tuple[Array, Array]:
     """The lines of a claim: epsilons, falling, and the claim's delta at each, rounded up.
 
     A loss has lines from the epsilon where delta is ``alpha / 1000 / coins`` more than its mass at
-    infinity down to 0, a plan from that delta itself up to 0.9.  Epsilons are at most
-    `MOST_EPSILON`.  Any lines make a valid test; a delta so small adds less than alpha / 1000 to a
-    chance.
+    infinity down to 0, a plan from that delta, rounded down to a power of ten, up to 0.9.  Epsilons
+    are at most `MOST_EPSILON`.  Any lines make a valid test; a delta so small adds less than
+    alpha / 1000 to a chance.
     """
     negligible_delta = 1e-3 * alpha / coins
     if not isinstance(claim, Loss):
-        deltas = np.geomspace(negligible_delta, 0.9, PLAN_LINES)
-        epsilons = np.minimum(Tight().epsilons(claim, deltas), MOST_EPSILON)
-        order = np.argsort(-epsilons, kind="stable")
-        return epsilons[order], deltas[order]
+        return plan_lines(claim, math.floor(math.log10(negligible_delta)))
     infinity_mass = max(claim.infinity, claim.reversed.infinity)
     top = min(claim.epsilon_at(min(infinity_mass + negligible_delta, 0.5)), MOST_EPSILON)
     epsilons = np.linspace(top, 0.0, LINES)
     profiles = [direction.profile_bounds(epsilons)[1] for direction in {claim, claim.reversed}]
     return epsilons, np.minimum(np.max(profiles, axis=0), 1.0)
+
+
+@functools.lru_cache(maxsize=64)
+def plan_lines(claim: Plan, exponent: int) -> tuple[Array, Array]:
+    """The lines of a plan, whose least delta is ten to the ``exponent``; they take seconds."""
+    deltas = np.geomspace(10.0**exponent, 0.9, PLAN_LINES)
+    epsilons = np.minimum(Tight().epsilons(claim, deltas), MOST_EPSILON)
+    order = np.argsort(-epsilons, kind="stable")
+    return epsilons[order], deltas[order]

@@ -23,7 +23,7 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.plans.plan import Plan
-from audits.claims.findings import OTHER_EVENTS, OTHER_PAIRS, NotTested, Outcome
+from audits.claims.findings import Outcome
 from audits.one_run.findings import OneRunFinding
 from audits.one_run.scores import SPLITS, audit_scores, checked_scores
 from audits.results.result_file import Request
@@ -132,10 +132,7 @@ def _audit(
         verdict_lower=finding.epsilon_lower,
         guesses=(finding.right, finding.guesses, finding.coins),
         facts=tuple(_facts(finding)),
-        not_tested=(
-            NotTested(OTHER_PAIRS, "the records of the canaries were tried, in one training run"),
-            NotTested(OTHER_EVENTS, "only the scores were looked at"),
-        ),
+        not_tested=finding.not_tested,
     )
 
 

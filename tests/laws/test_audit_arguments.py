@@ -9,7 +9,7 @@ import pytest
 
 import audits
 from accountant import GaussianLoss, ParameterError, tradeoff
-from audits import Box, Canaries, Sensitivity, audit, watch
+from audits import Box, Canaries, GradientCanaries, Sensitivity, audit, watch
 from audits.attacks import front
 from audits.statistics import single_run
 from audits.zoo.catalogue import SPECIMENS
@@ -31,6 +31,13 @@ class Uncalled:
     run = plan
 
 
+def observed_canaries():
+    canaries = GradientCanaries(20, 20, rate=0.1, noise_multiplier=1.0, rng=0)
+    canaries.rows()
+    canaries.observe(np.zeros(20))
+    return canaries
+
+
 SCORES = np.arange(50.0)
 # how each audit is asked, with a confidence; nothing of it may run when that is none
 AUDITS = {
@@ -47,6 +54,12 @@ AUDITS = {
     "audit_timing": lambda c: audits.audit_timing(uncalled, PAIR, confidence=c),
     "audit_tracing": lambda c: audits.audit_tracing(Uncalled(), 1.0, confidence=c),
     "Canaries.audit": lambda c: Canaries.flip(100, 0).audit(np.arange(100.0), confidence=c),
+    "canary_power": lambda c: audits.canary_power(
+        20, rate=0.1, steps=1, noise_multiplier=1.0, confidence=c
+    ),
+    "GradientCanaries.audit": lambda c: observed_canaries().audit(confidence=c),
+    "GradientCanaries.audit_noise": lambda c: observed_canaries().audit_noise(confidence=c),
+    "GradientCanaries.power": lambda c: observed_canaries().power(1, confidence=c),
     "score_zoo": lambda c: audits.score_zoo(SPECIMENS[:1], confidence=c),
     "search_pairs": lambda c: audits.search_pairs(uncalled, UNIT, 1.0, confidence=c),
     "watch": lambda c: watch(uncalled, PAIR, 1.0, confidence=c),
