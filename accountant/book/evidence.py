@@ -134,12 +134,13 @@ class Evidence(TableDisplay):
         end = f"alarm at {format_short(1 / self.alpha)} (alpha {format_short(self.alpha)})"
         if self.alarm is not None:
             end = (
-                f"ALARM since entry {self.alarm.seq}, version {self.alarm.version}: it reached "
-                f"{format_lower(self.alarm.wealth)} (alpha {format_short(self.alpha)} for life)"
+                f"ALARM since entry {self.alarm.seq}, version {self.alarm.version}, at wealth "
+                f"{format_lower(self.alarm.wealth)} (alpha {format_short(self.alpha)}): the claim "
+                "is false; a claim of another name is for the mended program"
             )
         return (
-            f"{self.name}: {self.claim!r}{neighbours}; wealth {format_lower(self.wealth)} after "
-            f"{len(self.lines)} audits of {versions} versions; {end}"
+            f"{self.name}: {self.claim!r}{neighbours}; wealth {format_lower(self.wealth)} (audits: "
+            f"{len(self.lines)}, versions: {versions}); {end}"
         )
 
     def _table(self) -> Table:
