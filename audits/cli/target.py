@@ -132,7 +132,7 @@ def target(
     target_request = TargetRequest.from_request(request)
     if evidence is None and (claim, version, key) != (None, None, None):
         raise ParameterError(
-            "--claim, --version, --key", claim or version or key, "with --evidence"
+            "--claim, --version, --key", claim or version or key, "given with --evidence"
         )
     book: AbstractContextManager[EvidenceBook | None] = nullcontext()
     if evidence is not None:

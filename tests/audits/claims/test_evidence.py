@@ -99,7 +99,9 @@ def test_curves_are_tested_at_points_that_follow_from_them(book, early):
 
 
 def test_a_mechanism_that_keeps_its_claim_gains_nothing(book):
-    for number, mechanism in enumerate([Laplace(1.0), RandomizedResponse(2, math.e / (1 + math.e))]):
+    for number, mechanism in enumerate(
+        [Laplace(1.0), RandomizedResponse(2, math.e / (1 + math.e))]
+    ):
         for early in (False, True):
             found = audit(mechanism, runs=1000, early=early, rng=2 * number + early)
             evidence = found.add_to(book, "one", "1")
