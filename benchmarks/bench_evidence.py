@@ -3,7 +3,8 @@
 Each version of a program is audited once, with few runs, and the evidence adds up (`Finding.add_to`
 of a book).  A life with half the noise has 10 versions; beside the lives that raise an alarm stands
 how often a single one of the same audits falsifies the claim.  An honest life has 50 versions, and
-noise that just keeps the claim: at most a share alpha of such lives may ever raise an alarm.
+noise that just keeps the claim: at most a share alpha of such lives may ever raise an alarm.  Bets
+run by run take three times as long as counts, so a quarter of the honest lives have them.
 """
 
 import numpy as np
@@ -55,9 +56,10 @@ def main():
                   flush=True)  # fmt: skip
     totals = np.zeros(2)
     for early, kind in KINDS.items():
-        alarms, falsified = lives(honest, 1.0, 60, versions, early)
-        totals += np.sum(alarms > 0), honest
-        print(f"honest noise, 60 runs a version, {kind}: {np.sum(alarms > 0)} of {honest} lives of "
+        count = honest // 4 if early else honest
+        alarms, falsified = lives(count, 1.0, 60, versions, early)
+        totals += np.sum(alarms > 0), count
+        print(f"honest noise, 60 runs a version, {kind}: {np.sum(alarms > 0)} of {count} lives of "
               f"{versions} versions raise the alarm; single audits falsify in "
               f"{np.sum(falsified > 0)} of them", flush=True)  # fmt: skip
     nominal = ALPHA * totals[1]
