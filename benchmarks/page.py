@@ -238,6 +238,13 @@ TABLES = {
          "verdict"),
         "^" + r" \| ".join([r"([^|\n]+)"] * 10) + "$",
     ),
+    "bench_evidence": Table(
+        "how-to/audit-every-version.md",
+        ("runs of a version", "e-values of", "lives with an alarm", "at version, in the middle",
+         "single audits that falsify"),
+        r"^half the noise, (\d+) runs a version, (.+): (\d+%) of \d+ lives raise the alarm, in the "
+        r"middle at version (\w+); a single audit falsifies in ([\d.]+%)",
+    ),
     "bench_estimators": Table(
         "algorithms.md", ("task", "method", "score at each epsilon"),
         r"^\| (?!task |---)(.+) \| (.+) \| (.+) \|$",

@@ -117,7 +117,9 @@ class GuessCounts:
         Each block has a rule that was fixed before it, so their e-values are multiplied.
         """
         if self.blocks:
-            return np.sum([block.log_e_values(epsilon, delta) for block in self.blocks], axis=0)
+            of_blocks = [block.log_e_values(epsilon, delta) for block in self.blocks]
+            result: Array = np.sum(of_blocks, axis=0)
+            return result
         leak_rate = delta * self.guessed_values / 2
         return log_wealth_of_counts(self.correct, self.made, self.runs, epsilon, leak_rate)
 
