@@ -43,12 +43,12 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from accountant.numerics.rounding import MAX_EXPONENT, ULP
 from accountant.plans.adjacency import Adjacency, check_relation
-from accountant.serialisation.plan_json import from_dict, to_dict
+from accountant.serialisation.plan_json import PlanFileError, from_dict, to_dict
 from accountant.table_display import Table, TableDisplay
 
-ALPHA = Interval(0.0, 1.0, "()")
+ALPHA = Interval(1e-300, 1.0, "[)")
 USUAL_ALPHA = 0.05
-BETS = IntegerRange(1, 64)  # how many bets one claim can have
+BETS = IntegerRange(1, 64)  # numbers of bets that a claim can have
 # Relative difference that a delta of a claim may have when it is computed anew.
 DELTA_ROUND_OFF = 1e-9
 
@@ -343,6 +343,8 @@ def read_evidence(log: Log, name: str) -> Evidence:
             lines=tuple(reversed(lines)),
             alarm=next((line for line in lines if line.seq == alarm_seq), None),
         )
+    except PlanFileError:  # its kind may be declared elsewhere
+        raise
     except (KeyError, TypeError, ValueError, ArithmeticError):
         why = "an entry does not say what it must"
         raise LedgerCorrupt(log.name, why, last_entry.seq) from None

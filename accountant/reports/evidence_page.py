@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from accountant.book.evidence import Evidence
 from accountant.reports.html_document import csv_address, render
 from accountant.reports.svg_axes import Axes, LinearScale, LogScale
@@ -16,7 +18,8 @@ def evidence_page(evidence: Evidence, book: str) -> str:
     low, high = 1 / SHOWN_FACTOR, SHOWN_FACTOR * alarm_at
     wealth = [min(max(line.wealth, low), high) for line in lines]
     # A margin keeps the curve and the line of the alarm off the frame.
-    scale = LogScale(min([1.0, *wealth]) / 1.5, 1.5 * max([alarm_at, *wealth]))
+    ends = min([1.0, *wealth]) / 1.5, 1.5 * max([alarm_at, *wealth])
+    scale = LogScale(*ends, every=1 + int(math.log10(ends[1] / ends[0])) // 20)
     # From 6 on all ticks are whole numbers.
     axes = Axes(LinearScale(0.0, max(len(lines), 6)), scale, "audits", "wealth", height=300)
     columns = ["entry", "time", "author", "version", "e-value", "wealth", "seen"]

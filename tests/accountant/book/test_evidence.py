@@ -80,6 +80,7 @@ def test_a_claim_is_opened_once_and_found_again(any_book, claim, loss):
         ({"claim": Laplace(1.0)}, "claim"),
         ({"alpha": 0.0}, "alpha"),
         ({"alpha": 1.0}, "alpha"),
+        ({"alpha": 1e-301}, "alpha"),
         ({"alpha": math.nan}, "alpha"),
         ({"relation": "siblings"}, "relation"),
     ],

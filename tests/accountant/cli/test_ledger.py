@@ -293,7 +293,7 @@ def test_claims_are_opened_and_their_evidence_is_shown(tmp_path, capsys):
     [
         (["claim", "count", "--epsilon", 2], "another claim is a process of its own"),
         (["claim", "count", "--epsilon", 1, "--alpha", 0.5], "alpha must be 0.05, as the claim"),
-        (["claim", "new", "--epsilon", 1, "--alpha", 2], "alpha must be a number in (0, 1)"),
+        (["claim", "new", "--epsilon", 1, "--alpha", 2], "alpha must be a number in [1e-300, 1)"),
         (["claim", "new", "--epsilon", "much"], "--epsilon must be a number"),
         (["claim", "new", "--epsilon", 1, "--delta", 1], "--delta must be a number"),
         (["claim", "new", "--epsilon", 1, "--relation", "x"], "relation must be one of"),

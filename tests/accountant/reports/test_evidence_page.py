@@ -54,3 +54,9 @@ def test_wealth_beyond_all_bounds_stays_in_the_frame(book):
     html = page_after(book, 1e5, -2e5)
     assert all(0 <= down <= 300 for _, down in curve(html))
     assert "No alarm" not in html
+
+
+def test_a_tiny_alpha_has_a_page_too(book):
+    html = evidence_page(book.claim("tiny", Budget(1.0), alpha=1e-300), "book.db")
+    harmless(html, {})
+    assert 5 < html.count('class="tick"') < 40
