@@ -150,7 +150,7 @@ AREAS = {
         Row("bench_evidence", "False alarms of evidence in a life of 50 versions",
             "nominal count", "{} of {}; nominal {}",
             r"^all +(\d+)/(\d+) false alarms in a life, .* of (\d+)$"),
-        Row("bench_evidence", "Half the noise in a life of 10 versions of few runs",
+        Row("bench_evidence", "Half the noise in a few versions of few runs",
             "single audits of these runs", "{} times as often", rf"{NUMBER} x a single audit"),
         Row("bench_timing", "False alarms of the audit of times",
             "edge for a right audit", "{} of {}; edge {}",
