@@ -2,7 +2,8 @@
 
 Each version of a program is audited once, with few runs, and the evidence adds up (`Finding.add_to`
 of a book).  A life with half the noise has 10 versions; beside the lives that raise an alarm stands
-how often a single one of the same audits falsifies the claim.  An honest life has 50 versions: at
+how often a single one of the same audits falsifies the claim.  Some lives are honest for 20 versions
+before.  An honest life has 50 versions: at
 most a share alpha of such lives may ever raise an alarm.  Most honest lives are of the program that
 is hardest to tell from a broken one: each guess is right just as often as the claim allows.  They
 need no audit; a twentieth as many lives are audits of noise that just keeps the claim.
@@ -11,7 +12,7 @@ need no audit; a twentieth as many lives are audits of noise that just keeps the
 import numpy as np
 
 from accountant import PureLoss
-from accountant.book.evidence import log_mean, product, proof
+from accountant.book.evidence import grown, log_total, proof
 from audits import Outcome, audit
 from audits.claims.findings import GuessCounts
 from audits.statistics.betting import (
@@ -26,19 +27,23 @@ ALPHA, CLAIM, PAIR = 0.05, PureLoss(1.0), (0.0, 1.0)
 KINDS = {False: "counted guesses", True: "bets run by run"}  # by whether audits may stop early
 
 
-def life(seed, scale, runs, versions, early):
-    """The version that raised the alarm, 0 if none did, and how many single audits falsified."""
-    rng, wealth, falsified, alarm = np.random.default_rng([seed, runs]), [0.0], 0, 0
+def life(seed, scale, runs, versions, early, honest=0):
+    """The version that raised the alarm, 0 if none did, and how many single audits falsified.
 
-    def release(value, rng, size):
-        return value + rng.laplace(scale=scale, size=size)
+    Before them come versions with noise of scale 1.
+    """
+    rng, wealth, falsified, alarm = np.random.default_rng([seed, runs]), [], 0, 0
 
-    for version in range(1, versions + 1):
+    for version in range(1, honest + versions + 1):
+
+        def release(value, rng, size, scale=scale if version > honest else 1.0):
+            return value + rng.laplace(scale=scale, size=size)
+
         found = audit(release, PAIR, CLAIM, runs=runs, confidence=1 - ALPHA, rng=rng, early=early)
         falsified += found.outcome is Outcome.FALSIFIED
         _, log_e_values = found.log_e_values(CLAIM)
-        wealth = product(wealth, log_e_values)
-        if not alarm and log_mean(wealth) >= proof(ALPHA):
+        wealth = grown(wealth, log_e_values, version)
+        if not alarm and log_total(wealth, version) >= proof(ALPHA):
             alarm = version
     return alarm, falsified
 
@@ -48,7 +53,7 @@ def hardest_life(seed, versions, early):
 
     Audits have between 10 and 1,000 runs that test.
     """
-    rng, wealth = np.random.default_rng(seed), [0.0]
+    rng, wealth = np.random.default_rng(seed), []
     for version in range(1, versions + 1):
         runs = int(10 ** rng.uniform(1, 3))
         right = int(rng.binomial(runs, max_correct_probability(1.0)))
@@ -57,12 +62,12 @@ def hardest_life(seed, versions, early):
             of_one = [
                 log_growth(excess, np.array([side]), 1.0, 0.0)[:, 0] for side in (True, False)
             ]
-            grown = right * of_one[0] + (runs - right) * of_one[1]
-            log_e_values = np.array([log_mean_wealth(grown)])
+            of_experts = right * of_one[0] + (runs - right) * of_one[1]
+            log_e_values = np.array([log_mean_wealth(of_experts)])
         else:
             log_e_values = GuessCounts(right, runs, runs).log_e_values(1.0, 0.0)
-        wealth = product(wealth, log_e_values.tolist())
-        if log_mean(wealth) >= proof(ALPHA):
+        wealth = grown(wealth, log_e_values.tolist(), version)
+        if log_total(wealth, version) >= proof(ALPHA):
             return version
     return 0
 
@@ -86,6 +91,12 @@ def main():
                   f"raise the alarm, in the middle at version {middle}; a single audit falsifies "
                   f"in {single:.1%}, {beside(share, max(single, 0.001), 'a single audit')}",
                   flush=True)  # fmt: skip
+        alarms, _ = lives(count, 0.5, 100, 10, early, 20)
+        found_later = alarms > 20
+        middle = int(np.median(alarms[found_later])) - 20 if found_later.any() else "none"
+        print(f"half the noise after 20 honest versions, 100 runs, {kind}: {np.mean(found_later):.0%} "
+              f"of {count} lives raise the alarm, in the middle at broken version {middle}, and "
+              f"{np.sum((alarms > 0) & ~found_later)} before", flush=True)  # fmt: skip
     false_alarms = total = 0
     for early, kind in KINDS.items():
         hardest = sum(hardest_life(seed, versions, early) > 0 for seed in range(honest))

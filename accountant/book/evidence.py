@@ -2,18 +2,19 @@
 
 A *claim* says of a program that it is private: a loss, such as ``PureLoss(1.0)``.  An audit of a
 version of the program states an *e-value*: a number, at least 0, whose mean is at most 1 if the
-claim holds, whatever came before.  The product of the e-values is the *wealth* of one who bets
-against the claim and began with 1.  If the claim holds, the wealth ever reaches 1 / alpha with
-probability at most alpha, however many versions there are, and whatever decides on the next audit
-(Ville 1939).  So the *alarm*, at 1 / alpha, has one error rate for all the life of the claim; it
-stays, whatever comes later.
+claim holds, whatever came before.  Who bets against the claim multiplies a stake by each e-value.
+If the claim holds, the *wealth* of one who began with 1 ever reaches 1 / alpha with probability at
+most alpha, however many versions there are, and whatever decides on the next audit (Ville 1939).
+So the *alarm*, at 1 / alpha, has one error rate for all the life of the claim; it stays, whatever
+comes later.
 
-An audit may place several *bets* of different stakes, with an e-value each.  Each bet has a product
-of its own, and the wealth is their mean.  So a life finds the best stake once; if each audit
-took the mean, each would pay for the search anew.
+Honest versions lose what is bet.  So that a version which is broken later is found all the same,
+the share 1 / (n (n + 1)) of the first wealth is bet from the n-th audit on, and 1 / (n + 1) is kept
+for later ones.  An audit may place several *bets* of different stakes, with an e-value each.  Each
+bet goes on by itself, and the wealth is the mean over bets: a life finds the best stake once.
 
-The last entry under the key of a claim states the logarithms of the wealth of all bets, and the
-entry that brought the alarm, 0 for none.  E-values and wealth are rounded down.
+An entry states the logarithm of the wealth in each bet, without what is kept, and the entry that
+brought the alarm, 0 for none.  E-values and wealth are rounded down.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class EvidenceLine(NamedTuple):
 
     ``points`` are the (epsilon, delta) that the audit tested, which follow from the claim, ``runs``
     is the digest of the generator that drew its runs, and ``seen`` what it saw, in words.
-    ``e_value`` is the factor by which it changed the wealth.
+    ``e_value`` is the mean of its e-values, and ``wealth`` that of the claim after it.
     """
 
     seq: int
@@ -155,26 +156,38 @@ class Evidence(TableDisplay):
 # --- wealth
 
 
-def product(log_wealth: Sequence[float], log_e_values: Sequence[float]) -> list[float]:
-    """Return the log-wealth of each bet after its e-value, rounded down.
+def grown(log_wealth: Sequence[float], log_e_values: Sequence[float], nth: int) -> list[float]:
+    """Return the log-wealth in each bet after the e-values of the ``nth`` audit, rounded down.
 
     One e-value is for all bets, and before the first several e-values all bets have the same
-    wealth.
+    wealth.  Before the first audit there is none.
     """
-    count = max(len(log_wealth), len(log_e_values))
-    pairs = zip(_spread(log_wealth, count), _spread(log_e_values, count), strict=True)
-    return [math.nextafter(before + added, -math.inf) for before, added in pairs]
+    count, share = max(len(log_wealth), len(log_e_values)), -math.log(nth * (nth + 1))
+    wealth_after = []
+    for before, added in zip(
+        _spread(log_wealth or [-math.inf], count), _spread(log_e_values, count), strict=True
+    ):
+        top, other = max(before, share), min(before, share)
+        log_stake = top + math.log1p(math.exp(other - top))
+        wealth_after.append(log_stake + added - 8 * ULP * (1 + abs(log_stake) + abs(added)))
+    return wealth_after
 
 
 def _spread(numbers: Sequence[float], count: int) -> Sequence[float]:
     return list(numbers) * count if len(numbers) == 1 else numbers
 
 
-def log_mean(log_wealth: Sequence[float]) -> float:
-    """Return the logarithm of the mean wealth of the bets, rounded down."""
-    top = max(log_wealth)
-    share = math.fsum(math.exp(number - top) for number in log_wealth) / len(log_wealth)
+def log_mean(log_wealth: Sequence[float], kept: float = 0.0) -> float:
+    """Return the logarithm of the mean over bets and what is ``kept`` beside them, rounded down."""
+    top = max([*log_wealth, -math.inf if kept == 0 else math.log(kept)])
+    share = math.fsum(math.exp(number - top) for number in log_wealth) / max(len(log_wealth), 1)
+    share += 0.0 if kept == 0 else kept * math.exp(-top)
     return top + math.log(share) - 8 * ULP * (1 + abs(top))
+
+
+def log_total(log_wealth: Sequence[float], nth: int) -> float:
+    """Return the logarithm of the wealth after the ``nth`` audit, rounded down."""
+    return log_mean(log_wealth, 1 / (nth + 1))
 
 
 def proof(alpha: float) -> float:
@@ -204,7 +217,8 @@ def open_claim(
         "loss": None if claim is None else to_dict(claim),
         "alpha": ALPHA.check("alpha", USUAL_ALPHA if alpha is None else alpha),
         "relation": None if relation is None else str(check_relation("relation", relation)),
-        "wealth": [0.0],
+        "nth": 0,
+        "wealth": [],
         "alarm": 0,
     }
     with log.reading():
@@ -261,11 +275,12 @@ def add_evidence(
             allowed += "luck is no evidence twice; audit with another seed, or without one"
             raise ParameterError("runs", f"those of the generator {runs[:12]}", allowed)
         bet_count = len(last_entry.facts["wealth"])
-        if len(bets) > 1 and bet_count not in {1, len(bets)}:
+        if len(bets) > 1 and bet_count not in {0, 1, len(bets)}:
             allowed = f"{bet_count} numbers, as the claim has, or one"
             raise ParameterError("log_e_values", f"{len(bets)} numbers", allowed)
-        wealth = product(last_entry.facts["wealth"], bets)
-        is_proof = log_mean(wealth) >= proof(opening.facts["alpha"])
+        nth = last_entry.facts["nth"] + 1
+        wealth = grown(last_entry.facts["wealth"], bets, nth)
+        is_proof = log_total(wealth, nth) >= proof(opening.facts["alpha"])
         facts = {
             "claim": name,
             "bets": bets,
@@ -274,6 +289,7 @@ def add_evidence(
             "version": version,
             "seen": seen[:1000],  # the words of a witness, which may show a long output
             "before": last_entry.seq,
+            "nth": nth,
             "wealth": wealth,
             "alarm": last_entry.facts["alarm"] or (log.head.seq + 1 if is_proof else 0),
         }
@@ -316,8 +332,8 @@ def read_evidence(log: Log, name: str) -> Evidence:
     lines = []
     try:
         for entry in _back(log, last_entry, EVIDENCE):
-            facts, log_wealth = entry.facts, log_mean(entry.facts["wealth"])
-            log_before = log_mean(log.entry(facts["before"]).facts["wealth"])
+            facts = entry.facts
+            log_wealth = log_total(facts["wealth"], facts["nth"])
             lines.append(
                 EvidenceLine(
                     seq=entry.seq,
@@ -327,7 +343,7 @@ def read_evidence(log: Log, name: str) -> Evidence:
                     points=tuple((epsilon, delta) for epsilon, delta in facts["points"]),
                     runs=facts["runs"],
                     seen=facts["seen"],
-                    e_value=_shown(log_wealth - log_before),
+                    e_value=_shown(log_mean(facts["bets"])),
                     wealth=_shown(log_wealth),
                     log_wealth=log_wealth,
                 )

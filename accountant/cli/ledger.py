@@ -241,9 +241,9 @@ def evidence(
 ) -> None:
     """Say how strong the evidence against every claim is, or list the audits of one claim.
 
-    Each audit of a version multiplies the wealth of bets against the claim by its e-value. If the
-    claim holds, the wealth ever reaches 1 / alpha with probability at most alpha: that is the
-    alarm, and it stays.
+    Each audit of a version multiplies what is bet against the claim by its e-value. If the claim
+    holds, the wealth ever reaches 1 / alpha with probability at most alpha: that is the alarm, and
+    it stays.
 
     Example: python -m accountant ledger evidence book.db mycode:count
     """

@@ -317,7 +317,7 @@ class Finding(TableDisplay):
         References
         ----------
         Ville (1939); Vovk & Wang (2021), for products and means of e-values; Waudby-Smith & Ramdas
-        (2024), for betting.
+        (2024), for betting; Shin, Ramdas & Rinaldo (2023), for bets that start at every time.
 
         Examples
         --------
@@ -333,11 +333,11 @@ class Finding(TableDisplay):
         ...     found = audit(half_the_noise, (0.0, 1.0), 1.0, runs=100, early=True, rng=minor)
         ...     evidence = found.add_to(book, "visits", version=f"1.{minor}")
         ...     print(found.outcome.name, f"{evidence.wealth:.3g}", evidence.is_alarmed)
-        INCONCLUSIVE 0.344 False
-        INCONCLUSIVE 8.3 False
-        INCONCLUSIVE 19.8 False
+        INCONCLUSIVE 0.672 False
+        INCONCLUSIVE 8.5 False
+        INCONCLUSIVE 20 False
         INCONCLUSIVE 203 True
-        FALSIFIED 7.77e+03 True
+        FALSIFIED 7.75e+03 True
         >>> book.close(); folder.cleanup()
         """
         points, log_e_values = self.log_e_values(book.evidence(claim).claim)

@@ -1,7 +1,7 @@
 """The claim of a book to which the audit of a user's function adds what it found.
 
-A book keeps budgets, and claims on the privacy of programs: each audit of a version multiplies the
-wealth of bets against its claim, and an alarm has one error rate for the life of the claim.
+A book keeps budgets, and claims on the privacy of programs: each audit of a version multiplies what
+is bet against its claim, and an alarm has one error rate for the life of the claim.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verification of claims: the wealth against each is the product of the evidence, once each.
+"""Verification of claims: the wealth against each follows from the evidence, once each.
 
 A claim says of a program that it is private, and an entry of kind "evidence" adds what an audit
 found, as e-values (`accountant.book.evidence`).
@@ -17,9 +17,9 @@ from accountant.book.chain.entries import (
 )
 from accountant.book.evidence import (
     ALPHA,
-    log_mean,
+    grown,
+    log_total,
     loss_of,
-    product,
     proof,
     refuse_stronger,
 )
@@ -64,7 +64,7 @@ class EvidenceCheck:
         ALPHA.check("alpha", facts["alpha"])
         if facts["relation"] is not None:
             check_relation("relation", facts["relation"])
-        if (facts["wealth"], facts["alarm"]) != ([0.0], 0):
+        if (facts["wealth"], facts["nth"], facts["alarm"]) != ([], 0, 0):
             self._refuse("opens a claim with evidence on it", entry)
         self._openings[name], self._last_opening = entry, entry.seq
 
@@ -74,7 +74,8 @@ class EvidenceCheck:
         if name not in self._openings:
             self._refuse("is evidence on a claim that was not opened", entry)
         opening, last_entry = self._openings[name], self._last_entries[name]
-        if facts["before"] != last_entry.seq:
+        nth = last_entry.facts["nth"] + 1
+        if (facts["before"], facts["nth"]) != (last_entry.seq, nth):
             self._refuse("does not name the evidence before it", entry)
         if (name, runs) in self._runs:
             self._refuse("counts the same runs twice", entry)
@@ -84,9 +85,13 @@ class EvidenceCheck:
             refuse_stronger(loss_of(opening), facts["points"], name)
         except ParameterError:
             self._refuse("tests more than is claimed", entry)
-        if facts["wealth"] != product(last_entry.facts["wealth"], facts["bets"]):
-            self._refuse("its wealth is not the product of the evidence so far", entry)
-        log_wealth, needed = log_mean(facts["wealth"]), proof(opening.facts["alpha"])
+        wealth = grown(last_entry.facts["wealth"], facts["bets"], nth)
+        if not all(
+            math.isclose(stated, right, rel_tol=ROUND_OFF, abs_tol=ROUND_OFF)
+            for stated, right in zip(facts["wealth"], wealth, strict=True)
+        ):
+            self._refuse("its wealth is not what the evidence so far brought", entry)
+        log_wealth, needed = log_total(facts["wealth"], nth), proof(opening.facts["alpha"])
         alarms = {entry.seq if log_wealth >= needed else 0}
         if math.isclose(log_wealth, needed, rel_tol=ROUND_OFF):
             alarms = {0, entry.seq}

@@ -79,7 +79,7 @@ def write_claims(path, key=None):
     with Book.create(path, author="ada", key=key) as book:
         book.claim("program", Budget(1.0), alpha=0.1)
         book.claim("other", Budget(1.0), relation="add-remove")
-        for number, log_e_value in enumerate((1.0, 2.0, -1.0)):  # the second raises the alarm
+        for number, log_e_value in enumerate((1.0, 2.5, -1.0)):  # the second raises the alarm
             book.add_evidence(
                 "program", [log_e_value], [(1.0, 0.0)], runs=f"{number:064x}", version="1"
             )

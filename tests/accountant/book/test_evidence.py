@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from accountant import (
     PureLoss,
     RoleRefused,
 )
-from accountant.book.evidence import log_mean, product, proof
+from accountant.book.evidence import grown, log_mean, log_total, proof
 from accountant.plans.adjacency import Adjacency
 from mechanisms import Laplace
 from tests.accountant.book.people import People
@@ -29,6 +28,14 @@ PURE = [(1.0, 0.0)]
 
 def runs(number):
     return f"{number:064x}"
+
+
+def wealth_after(*e_values):
+    """What the definition says: a share of the first wealth is bet from each audit on."""
+    count = len(e_values)
+    shares = [1 / (k * (k + 1)) for k in range(1, count + 1)]
+    bet = [share * math.prod(e_values[k:]) for k, share in enumerate(shares)]
+    return sum(bet) + 1 / (count + 1)
 
 
 def add(book, *log_e_values, number=0, claim="c", points=PURE, version="1"):
@@ -114,26 +121,30 @@ def test_data_sets_and_claims_of_one_name_stay_apart(book):
 # --- evidence
 
 
-def test_wealth_is_the_product_of_e_values_and_the_alarm_stays(book):
-    wealths = [add(book, number, number=k).wealth for k, number in enumerate((2.0, 0.5, 1.0, -9.0))]
-    assert wealths == pytest.approx(np.exp([2.0, 2.5, 3.5, -5.5]))
-    assert np.all(wealths <= np.exp([2.0, 2.5, 3.5, -5.5]))  # rounded down
+def test_wealth_grows_by_e_values_and_the_alarm_stays(book):
+    logs = [2.0, 0.5, 1.5, -9.0]
+    wealths = [add(book, number, number=k).wealth for k, number in enumerate(logs)]
+    expected = [wealth_after(*np.exp(logs[: k + 1])) for k in range(4)]
+    assert wealths == pytest.approx(expected)
+    assert np.all(np.array(wealths) <= expected)  # rounded down
     evidence = book.evidence("c")
-    assert [line.e_value for line in evidence.lines] == pytest.approx(np.exp([2.0, 0.5, 1, -9]))
+    assert [line.e_value for line in evidence.lines] == pytest.approx(np.exp(logs))
     assert evidence.alarm == evidence.lines[2]  # the first wealth of 20 or more
     assert evidence.is_alarmed
-    assert "ALARM since entry 5, version 1, at wealth 33.1" in str(evidence)
+    assert "ALARM since entry 5, version 1, at wealth 29." in str(evidence)
     assert evidence.to_records()[3]["wealth"] == evidence.wealth == wealths[3]
     book.verify()
 
 
-def test_of_several_bets_the_mean_of_the_products_counts(book):
+def test_each_bet_goes_on_by_itself_and_their_mean_counts(book):
     add(book, 1.0, -5.0)
     add(book, 1.0, number=1)  # an e-value for all bets
     evidence = add(book, 1.0, -5.0, number=2)
-    assert evidence.wealth == pytest.approx((math.e**3 + math.e**-9) / 2)
-    # and not the product of the means, which pays for the search for a stake at each audit
-    assert evidence.wealth > 1.9 * (math.e + math.e**-5) / 2 * math.e * (math.e + math.e**-5) / 2
+    expected = wealth_after(*np.exp([1.0, 1.0, 1.0])), wealth_after(*np.exp([-5.0, 1.0, -5.0]))
+    assert evidence.wealth == pytest.approx(np.mean(expected))
+    # and not as the means of the audits would, which pay for the search for a stake each time
+    means = [(math.e + math.e**-5) / 2, math.e, (math.e + math.e**-5) / 2]
+    assert evidence.wealth > 1.4 * wealth_after(*means)
     with pytest.raises(ParameterError, match="log_e_values must be 2 numbers, as the claim has"):
         add(book, 1.0, 1.0, 1.0, number=3)
     assert len(book.evidence("c").lines) == 3
@@ -141,8 +152,19 @@ def test_of_several_bets_the_mean_of_the_products_counts(book):
 
 def test_huge_and_tiny_evidence_stays_finite(book):
     assert 1e303 < add(book, 1e6).wealth < math.inf
-    assert add(book, -1e6, number=1).wealth == pytest.approx(1.0, abs=1e-8)
-    assert add(book, -1e6, 3.0, number=2).wealth == pytest.approx(math.e**3 / 2, rel=1e-8)
+    assert add(book, -2e6, number=1).wealth == pytest.approx(1 / 3)
+    evidence = add(book, -1e6, 3.0, number=2)
+    assert evidence.wealth == pytest.approx(math.e**3 / 12 / 2 + 1 / 4)
+    book.verify()
+
+
+def test_many_honest_versions_do_not_hide_one_that_is_broken_later(book):
+    for number in range(30):
+        evidence = add(book, -3.0, number=number)
+    assert evidence.wealth == pytest.approx(1 / 31, rel=0.2)
+    for number in range(30, 35):
+        evidence = add(book, 2.5, number=number)
+    assert evidence.is_alarmed  # a product of all would be e^-77
     book.verify()
 
 
@@ -215,7 +237,7 @@ def test_two_processes_add_the_same_runs_once_and_lose_no_others(stored_book):
     with Book.open(stored_book.url) as book:
         evidence = book.evidence("c")
         assert len(evidence.lines) == 10
-        assert evidence.wealth == pytest.approx(math.exp(2.5))
+        assert evidence.wealth == pytest.approx(wealth_after(*[math.exp(0.25)] * 10))
         book.verify()
 
 
@@ -252,20 +274,32 @@ def test_curators_open_claims_and_auditors_add_evidence(stored_book, tmp_path):
 # --- rounding
 
 
-def test_products_and_means_are_rounded_down():
+def test_wealth_is_rounded_down():
     rng = np.random.default_rng(0)
-    for _ in range(300):
-        count = int(rng.integers(1, 10))
-        before, added = rng.normal(scale=10.0 ** rng.integers(-3, 4), size=(2, count)).tolist()
-        after = product(before, added)
-        for one, two, three in zip(before, added, after, strict=True):
-            assert Fraction(three) < Fraction(one) + Fraction(two)
-            assert three == pytest.approx(one + two, rel=1e-12, abs=1e-12)
-        exact = np.logaddexp.reduce(np.array(after, dtype=np.longdouble)) - np.log(
+    for nth in range(1, 300):
+        count, size = int(rng.integers(1, 10)), 10.0 ** rng.integers(-3, 4)
+        before, added = rng.normal(scale=size, size=(2, count)).tolist()
+        after = grown(before if nth > 1 else [], added, nth)
+        long = np.array(before if nth > 1 else [-np.inf] * count, dtype=np.longdouble)
+        exact = np.logaddexp(long, -np.log(np.longdouble(nth * (nth + 1)))) + np.array(added)
+        assert np.all(np.array(after) < exact)
+        assert after == pytest.approx(exact.astype(float), rel=1e-12, abs=1e-12)
+        in_bets = np.logaddexp.reduce(np.array(after, dtype=np.longdouble)) - np.log(
             np.longdouble(count)
         )
-        assert np.longdouble(log_mean(after)) < exact
-        assert log_mean(after) == pytest.approx(float(exact), rel=1e-12, abs=1e-12)
+        total = np.logaddexp(in_bets, -np.log(np.longdouble(nth + 1)))
+        for rounded, right in ((log_mean(after), in_bets), (log_total(after, nth), total)):
+            assert rounded < right
+            assert rounded == pytest.approx(float(right), rel=1e-12, abs=1e-12)
+
+
+def test_no_money_comes_from_nowhere():
+    # with e-values of 1 nothing changes, and the shares of all audits add up to the first wealth
+    wealth = []
+    for nth in range(1, 200):
+        wealth = grown(wealth, [0.0] * 3, nth)
+        assert log_total(wealth, nth) == pytest.approx(0.0, abs=1e-12)
+        assert log_total(wealth, nth) <= 0
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.05, 1e-3, 1e-12])

@@ -263,7 +263,7 @@ def test_claims_are_opened_and_their_evidence_is_shown(tmp_path, capsys):
     assert run("evidence", book) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "count: PureLoss(epsilon=1.0); wealth 20.08 (audits: 3, versions: 3); alarm at 100" in shown
+        "count: PureLoss(epsilon=1.0); wealth 10.82 (audits: 3, versions: 3); alarm at 100" in shown
     )
     assert (
         "mean: ApproxLoss(epsilon=2.0, delta=1e-06), neighbours: one record more or less;" in shown
@@ -273,9 +273,9 @@ def test_claims_are_opened_and_their_evidence_is_shown(tmp_path, capsys):
     assert max(map(len, lines)) <= 80
     assert lines[2].split() == ["entry", "time", "(UTC)", "e-value", "wealth", "version"]
     assert [line.split()[-3:] for line in lines[3::2]] == [
-        ["7.389", "7.389", "1.0"],
-        ["2.718", "20.08", "1.1"],
-        ["0.9999", "20.08", "1.2"],
+        ["7.389", "4.194", "1.0"],
+        ["2.718", "10.82", "1.1"],
+        ["0.9999", "10.82", "1.2"],
     ]
     assert run("evidence", book, "count", "--json") == 0
     facts = json.loads(capsys.readouterr().out)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from accountant import ApproxLoss, Book, Budget, GaussianLoss, ParameterError, PureLoss
-from accountant.book.evidence import log_mean, product, proof
+from accountant.book.evidence import grown, log_total, proof
 from audits import Sensitivity, audit, audit_family, watch
 from audits.claims.arguments import seed_and_generator, stream_digest
 from audits.neighbours.value_spaces import Box
@@ -159,12 +159,12 @@ def test_the_last_digit_of_outputs_is_evidence_too(book):
 
 def life(seed, chance, audits, made):
     """Whether the evidence of counts of guesses, right with a chance, ever is a proof."""
-    rng, wealth = np.random.default_rng(seed), [0.0]
-    for _ in range(audits):
+    rng, wealth = np.random.default_rng(seed), []
+    for nth in range(1, audits + 1):
         counts = rng.binomial(made, chance)
         guesses = audit_counts(int(counts), made)
-        wealth = product(wealth, guesses.log_e_values(1.0, 0.0).tolist())
-        if log_mean(wealth) >= proof(0.05):
+        wealth = grown(wealth, guesses.log_e_values(1.0, 0.0).tolist(), nth)
+        if log_total(wealth, nth) >= proof(0.05):
             return True
     return False
 
@@ -190,9 +190,9 @@ def test_few_lives_of_a_true_claim_ever_raise_an_alarm():
 def test_few_lives_of_an_honest_release_ever_raise_an_alarm(early):
     alarms = 0
     for seed in range(60):
-        rng, wealth = np.random.default_rng(seed), [0.0]
-        for _ in range(20):
+        rng, wealth = np.random.default_rng(seed), []
+        for nth in range(1, 21):
             found = audit(laplace(1.0), PAIR, ONE, runs=60, early=early, rng=rng)
-            wealth = product(wealth, found.log_e_values(ONE)[1])
-            alarms += log_mean(wealth) >= proof(0.05)
+            wealth = grown(wealth, found.log_e_values(ONE)[1], nth)
+            alarms += log_total(wealth, nth) >= proof(0.05)
     assert alarms <= binom.isf(1e-6, 60, 0.05)

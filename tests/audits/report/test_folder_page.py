@@ -81,11 +81,11 @@ def test_claims_and_their_alarms_are_said(tmp_path):
     with Book.create(tmp_path / "b.db") as book:
         for name in ("sum <i>", "count"):
             book.claim(name, Budget(1.0), alpha=0.01)
-        book.add_evidence("count", [5.0], [(1.0, 0.0)], runs="0" * 64, version="1.<b>7")
+        book.add_evidence("count", [6.0], [(1.0, 0.0)], runs="0" * 64, version="1.<b>7")
     page = Checked(folder_page(index_of(tmp_path), "w", "c"))
     cells = [cell.strip() for cell in page.cells]
     at = cells.index("count: PureLoss(epsilon=1.0)")
-    assert cells[at + 2 : at + 5] == ["1", "148.4", "100"]
+    assert cells[at + 2 : at + 5] == ["1", "202.2", "100"]
     assert cells[at + 5].startswith("ALARM, version 1.<b>7")  # the text after the table follows
     at = cells.index("sum <i>: PureLoss(epsilon=1.0)")
     assert cells[at + 2 : at + 6] == ["0", "1.000", "100", "no alarm"]

@@ -224,7 +224,7 @@ def test_notes_are_printed_and_written(folder, capsys):
 def test_help_shows_commands_to_try(capsys):
     assert main(["target", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("python -m audits target mycode:") == 3
+    assert shown.count("python -m audits target mycode:") == 4
     assert "--pair 0 1 --allow-import" in shown
 
 
