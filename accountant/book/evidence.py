@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 from accountant.accountants.budget import Budget
 from accountant.book.chain.entries import (
@@ -212,7 +212,7 @@ def open_claim(
         claim = ApproxLoss(claim.epsilon, claim.delta) if claim.delta else PureLoss(claim.epsilon)
     if claim is not None and not isinstance(claim, Loss):
         raise ParameterError("claim", claim, "a Budget, or a loss such as PureLoss(1.0)")
-    facts = {
+    facts: dict[str, Any] = {
         "claim": name,
         "loss": None if claim is None else to_dict(claim),
         "alpha": ALPHA.check("alpha", USUAL_ALPHA if alpha is None else alpha),
