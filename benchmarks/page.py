@@ -147,6 +147,11 @@ AREAS = {
         Row("bench_honest", "False alarms on claims that are just true",
             "edge for a right audit", "{} of {}; edge {}",
             r"^all +(\d+)/(\d+) false alarms, .*?(?:at most|the edge of) (\d+)"),
+        Row("bench_evidence", "False alarms of evidence in a life of 50 versions",
+            "nominal count", "{} of {}; nominal {}",
+            r"^all +(\d+)/(\d+) false alarms in a life, .* of (\d+)$"),
+        Row("bench_evidence", "Half the noise in a few versions of few runs",
+            "single audits of these runs", "{} times as often", rf"{NUMBER} x a single audit"),
         Row("bench_timing", "False alarms of the audit of times",
             "edge for a right audit", "{} of {}; edge {}",
             r"^all +(\d+) of +(\d+):.*at most (\d+)"),
@@ -232,6 +237,13 @@ TABLES = {
         ("plan", "epsilon", "width", "wider", "proof", "Tight", "writing", "checking", "ratio",
          "verdict"),
         "^" + r" \| ".join([r"([^|\n]+)"] * 10) + "$",
+    ),
+    "bench_evidence": Table(
+        "how-to/audit-every-version.md",
+        ("runs of a version", "e-values of", "lives with an alarm", "at version, in the middle",
+         "single audits that falsify"),
+        r"^half the noise, (\d+) runs a version, (.+): (\d+%) of \d+ lives raise the alarm, in the "
+        r"middle at version (\w+); a single audit falsifies in ([\d.]+%)",
     ),
     "bench_estimators": Table(
         "algorithms.md", ("task", "method", "score at each epsilon"),

@@ -2,16 +2,17 @@
 
 A book is a log of entries, each chained to the one before by a hash.  An entry opens a data set
 with its budget and its *notion* (how costs add up: pure privacy, zCDP, ...), changes its terms,
-charges a release before the data are read (a *reservation*), or stores an answer.  The *head* is
-the end of the log, a *pin* a file elsewhere that holds it.  `Book` is the public interface; the
-work is done by the other modules of this folder.
+charges a release before the data are read (a *reservation*), or stores an answer.  Claims on the
+privacy of programs, and evidence on them, stand in the same log.  The *head* is the end of the log,
+a *pin* a file elsewhere that holds it.  `Book` is the public interface; the work is done by the
+other modules of this folder.
 """
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Self, final
 
@@ -33,6 +34,13 @@ from accountant.book.dataset_terms import (
     set_expiry,
     set_quota,
 )
+from accountant.book.evidence import (
+    Evidence,
+    add_evidence,
+    claim_names,
+    open_claim,
+    read_evidence,
+)
 from accountant.book.history import History, Line, Selection, read_history, stored_answer
 from accountant.book.limits.plan_proofs import refuse_unplanned
 from accountant.book.limits.second_curator import open_proposal, set_roles
@@ -53,6 +61,7 @@ from accountant.book.status import (
 from accountant.book.verification import Verified, verify_log
 from accountant.domains import BOOLEAN
 from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 from accountant.table_display import Table, TableDisplay
@@ -847,6 +856,107 @@ class Book(TableDisplay):
         if schema is None:
             raise ParameterError("url", self._log.name, "of a book on a PostgreSQL server")
         return grants_sql(schema, prefix)
+
+    # --- claims on the privacy of programs, and evidence on them
+
+    def claim(
+        self,
+        name: str,
+        claim: Loss | Budget | None = None,
+        *,
+        alpha: float | None = None,
+        relation: str | None = None,
+    ) -> Evidence:
+        """Open a claim on the privacy of a program, or return the one that is there.
+
+        Audits of its versions add evidence to one e-process: if the claim holds, an alarm ever
+        comes with probability at most ``alpha``.  What is claimed does not change; another claim
+        is opened under another name, and begins anew.
+
+        Parameters
+        ----------
+        name : str
+            Name of the claim.
+        claim : Loss or Budget, optional
+            What is claimed; needed to open it.
+        alpha : float, optional
+            In (0, 1); 0.05 by default.
+        relation : str, optional
+            How neighbours differ, such as "add-remove"; by default as the audited pairs do.
+
+        Returns
+        -------
+        Evidence
+            The claim, and the evidence on it.
+
+        Raises
+        ------
+        ParameterError
+            If the claim is there with other terms.
+        """
+        open_claim(self._log, name, claim, alpha, relation)
+        return self.evidence(name)
+
+    @property
+    def claims(self) -> list[str]:
+        """Return the names of the claims, in the order in which they were opened."""
+        with self._log.reading():
+            return claim_names(self._log)
+
+    def add_evidence(
+        self,
+        claim: str,
+        log_e_values: Sequence[float],
+        points: Sequence[tuple[float, float]],
+        *,
+        runs: str,
+        version: str,
+        seen: str = "",
+    ) -> Evidence:
+        """Add the evidence of one audit; a `Finding` of `audits` does so by ``add_to``.
+
+        An e-value is a number, at least 0, whose mean is at most 1 if the claim holds, whatever
+        was seen before.  Add every audit, whatever it found: who leaves out those that found
+        nothing has an alarm too often.
+
+        Parameters
+        ----------
+        claim : str
+            Name of the claim.
+        log_e_values : sequence of float
+            Logarithms of the e-values, rounded down: one, or one for each bet of the claim.
+        points : sequence of (float, float)
+            The (epsilon, delta) that were tested, each of which follows from the claim.
+        runs : str
+            SHA-256 of what drew the runs; the same runs are refused a second time.
+        version : str
+            The version of the program.
+        seen : str, optional
+            What was seen, in words.
+
+        Returns
+        -------
+        Evidence
+            The claim, and the evidence on it.
+        """
+        add_evidence(self._log, claim, log_e_values, points, runs, version, seen)
+        return self.evidence(claim)
+
+    def evidence(self, claim: str) -> Evidence:
+        """Return the evidence on a claim.
+
+        Parameters
+        ----------
+        claim : str
+            Name of the claim.
+
+        Returns
+        -------
+        Evidence
+            The wealth of bets against it, and whether it ever was a proof.
+        """
+        with self._log.reading():
+            return read_evidence(self._log, claim)
 
     # --- what was spent, and whether the log is intact
 

@@ -1,6 +1,6 @@
-"""Exports of a data set of a book: its history, and its rows for a public registry of deployments.
+"""Exports of a book: the history of a data set, its rows for a public registry, and evidence.
 
-Both are written as JSON or CSV.
+History and rows are written as JSON or CSV, the evidence on a claim as JSON.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
+from accountant.book.evidence import Evidence
 from accountant.book.history import Line
 from accountant.book.status import Status, format_spent
 from accountant.files import csv_lines
 from accountant.plans.adjacency import Adjacency
+from accountant.serialisation.plan_json import to_dict
 
 SCHEMA = 1  # the version of both JSON formats
 # The fields of a line of the history that are exported.
@@ -52,6 +54,22 @@ def status_facts(status: Status) -> dict[str, Any]:
     """Return a status as plain values."""
     budget = {"epsilon": status.budget.epsilon, "delta": status.budget.delta}
     return {**status._asdict(), "budget": budget}
+
+
+def evidence_facts(evidence: Evidence) -> dict[str, Any]:
+    """Return a claim and the evidence on it as plain values."""
+    return {
+        "schema": SCHEMA,
+        "name": evidence.name,
+        "claim": to_dict(evidence.claim),
+        "relation": evidence.relation,
+        "alpha": evidence.alpha,
+        "opened": evidence.opened,
+        "author": evidence.author,
+        "wealth": evidence.wealth,
+        "alarm": None if evidence.alarm is None else evidence.alarm.seq,
+        "evidence": [line._asdict() for line in evidence.lines],
+    }
 
 
 def history_csv(lines: Iterable[Line]) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """Verification of a whole book: hashes, accounts, answers, and all indexes that lead to entries.
 
 A book is an append-only log of privacy charges in a database.  `verify_log` reads it once from the
-first entry on, with four checks side by side: `LogCheck` for what the entries state, `RolesCheck`
-for who wrote them, `IndexCheck` for the index of keys within the log, and `RowCheck` for the
-indexes of the database.
+first entry on, with five checks side by side: `LogCheck` for what the entries state of budgets,
+`EvidenceCheck` for what they state of claims, `RolesCheck` for who wrote them, `IndexCheck` for the
+index of keys within the log, and `RowCheck` for the indexes of the database.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from accountant.book.chain.entries import (
 from accountant.book.chain.key_index import KeyTrie
 from accountant.book.chain.signing_key import SigningKey
 from accountant.book.checks.account_check import AccountsCheck
+from accountant.book.checks.evidence_check import EvidenceCheck
 from accountant.book.checks.time_check import TimeCheck
 from accountant.book.databases.storage import paged_rows
 from accountant.book.limits.second_curator import proposed_words
@@ -69,10 +70,11 @@ def verify_log(log: Log, head: str | None) -> Verified:
         log.storage.check_integrity()
         log.forget_entries()
         check, index, rows, roles = LogCheck(log), IndexCheck(log), RowCheck(log), RolesCheck(log)
-        restored = []
+        evidence, restored = EvidenceCheck(log), []
         try:
             for entry in log.entries_after(START, authors_too=True):
                 check.check_entry(entry)
+                evidence.check_entry(entry)
                 roles.check_entry(entry)
                 index.check_entry(entry)
                 rows.note_entry(entry)

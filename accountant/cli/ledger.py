@@ -229,6 +229,47 @@ def history(
                 sys.stdout.writelines(text_of(page, _displayed_epsilons(page)))
 
 
+def evidence(
+    book: BookName,
+    claim: Annotated[
+        str | None,
+        typer.Argument(metavar="[CLAIM]", help="Show the audits of the claim CLAIM of the book."),
+    ] = None,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
+    """Say how strong the evidence against every claim is, or list the audits of one claim.
+
+    Each audit of a version multiplies what is bet against the claim by its e-value. If the claim
+    holds, the wealth ever reaches 1 / alpha with probability at most alpha: that is the alarm, and
+    it stays.
+
+    Example: python -m accountant ledger evidence book.db mycode:count
+    """
+    from accountant.book.export import evidence_facts
+    from accountant.formatting import escape_control, format_lower
+
+    with open_book(book, pin, key=key) as opened_book:
+        names = opened_book.claims if claim is None else [claim]
+        claims = [opened_book.evidence(name) for name in names]
+    if json:
+        facts = [evidence_facts(shown) for shown in claims]
+        print_json(facts[0] if claim is not None else {"claims": facts})
+        return
+    for shown in claims:
+        print(wrapped(str(shown)))
+    if claim is not None:
+        print(f"{'entry':>6}  {'time (UTC)':<16}{'e-value':>12}{'wealth':>12}  version")
+        for line in claims[0].lines:
+            when = line.time[:16].replace("T", " ")  # up to the minute
+            numbers = f"{format_lower(line.e_value):>12}{format_lower(line.wealth):>12}"
+            print(f"{line.seq:>6}  {when:<16}{numbers}  {escape_control(line.version)}")
+            print(f"{'':>8}{escape_control(line.seen)}")
+    elif not claims:
+        print("this book has no claims: `ledger claim` opens one")
+
+
 def export(
     book: BookName,
     name: DatasetName,
@@ -394,6 +435,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "quota": ledger_terms.quota,
     "correct-clock": ledger_terms.correct_clock,
     "buckets": ledger_terms.buckets,
+    "claim": ledger_terms.claim,
+    "evidence": evidence,
     "roles": ledger_roles.roles,
     "grants": ledger_roles.grants,
 }

@@ -33,6 +33,9 @@ BookName = Annotated[
 DatasetName = Annotated[
     str, typer.Argument(metavar="NAME", help="The name of the data set in the book.")
 ]
+ClaimName = Annotated[
+    str, typer.Argument(metavar="CLAIM", help="The name of the claim in the book.")
+]
 PinFile = Annotated[
     str | None,
     typer.Option(

@@ -16,6 +16,7 @@ from accountant.cli.exit_status import parse_number
 from accountant.cli.ledger_options import (
     AcceptUnsigned,
     BookName,
+    ClaimName,
     ClockTime,
     DatasetName,
     JsonFlag,
@@ -428,3 +429,53 @@ def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
             f"{format_spent(bucket.epsilon, limit):>12}{format_lower(bucket.left):>12}  "
             f"{escape_control(bucket.name)}"
         )
+
+
+def claim(
+    book: BookName,
+    name: ClaimName,
+    epsilon: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")],
+    delta: Annotated[str, typer.Option(metavar="D", help="The delta that is claimed.")] = "0",
+    alpha: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A",
+            help="Raise a false alarm with probability at most A in all the life of the claim "
+            "(by default 0.05).",
+        ),
+    ] = None,
+    relation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="R",
+            help="State how neighbours differ: R is for example add-remove or replace-one.",
+        ),
+    ] = None,
+    new: NewBook = False,
+    json: JsonFlag = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+    accept_unsigned: AcceptUnsigned = False,
+) -> None:
+    """Open a claim on the privacy of a program, to which audits of its versions add evidence.
+
+    What is claimed, and A, stay as they are: another claim is opened under another name, and its
+    evidence begins anew. `python -m audits target --evidence BOOK` audits a version.
+
+    Example: python -m accountant ledger claim book.db mycode:count --epsilon 1 --alpha 0.01
+    """
+    from accountant.accountants.budget import Budget
+    from accountant.book.export import evidence_facts
+    from accountant.domains import DELTA, EPSILON
+
+    alarm_rate = None if alpha is None else parse_number(alpha)
+    claimed = Budget(
+        EPSILON.check("--epsilon", parse_number(epsilon)),
+        DELTA.check("--delta", parse_number(delta)),
+    )
+    with open_book(book, pin, new=new, key=key, accept_unsigned=accept_unsigned) as opened_book:
+        evidence = opened_book.claim(name, claimed, alpha=alarm_rate, relation=relation)
+    if json:
+        print_json(evidence_facts(evidence))
+    else:
+        print(wrapped(str(evidence)))

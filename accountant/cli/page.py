@@ -42,11 +42,17 @@ def page(
             metavar="NAME", help="Show the data set NAME of the ledger; needed if it has several."
         ),
     ] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLAIM", help="Show the evidence on the claim CLAIM of the ledger instead."
+        ),
+    ] = None,
     force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
-    """Write one self-contained page: a plan against its budget, or what a ledger has spent.
+    """Write one self-contained page: a plan against its budget, or what a ledger has spent or seen.
 
     The page of a plan has its cost by every accountant, what remains, and sliders over noise,
     number and delta; noise that the plan leaves open is found first. With --proof its cost is the
@@ -56,7 +62,8 @@ def page(
 
     Examples: python -m accountant page plan.toml --out budget.html;
     python -m accountant page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
-    python -m accountant page --ledger spent.db --dataset visits --out history.html
+    python -m accountant page --ledger spent.db --dataset visits --out history.html;
+    python -m accountant page --ledger spent.db --claim mycode:count --out evidence.html
 
     Exit status: 0 written, 2 bad usage, a bad plan file, a proof that does not prove its cost or
     no such ledger, 130 interrupted.
@@ -73,11 +80,12 @@ def page(
     if ledger is not None:
         if (epsilon, delta, proof) != (None, None, None):
             raise CommandLineError("--ledger is given without a budget or a proof of a plan")
-        content = _page_of_ledger(ledger, dataset, pin, key)
-    elif (dataset, pin, key) != (None, None, None):
-        raise ParameterError(
-            "--dataset, --pin, --key", dataset or pin or key, "given with --ledger"
-        )
+        if dataset is not None and claim is not None:
+            raise ParameterError("--claim", claim, "given without --dataset")
+        content = _page_of_ledger(ledger, dataset, claim, pin, key)
+    elif (dataset, claim, pin, key) != (None, None, None, None):
+        stated = dataset or claim or pin or key
+        raise ParameterError("--dataset, --claim, --pin, --key", stated, "given with --ledger")
     else:
         content = _page_of_plan(str(plan), epsilon, delta, proof)
     write_atomically(Path(out), content)
@@ -110,18 +118,23 @@ def _page_of_plan(name: str, epsilon: str | None, delta: str | None, proof: str 
     return plan_page(summary, Path(name).name, shlex.join([*command, "--out", "FILE"]))
 
 
-def _page_of_ledger(ledger: str, name: str | None, pin: str | None, key: str | None) -> str:
+def _page_of_ledger(
+    ledger: str, name: str | None, claim: str | None, pin: str | None, key: str | None
+) -> str:
     from functools import partial
 
     from accountant.book.book import Book
     from accountant.book.databases.database_names import book_url, scheme_of
     from accountant.errors import LedgerBusy, LedgerCorrupt, ParameterError
+    from accountant.reports.evidence_page import evidence_page
     from accountant.reports.history_page import history_page
 
     url = book_url(ledger)
     try:
         ask = partial(ask_passphrase, str(key))
         with Book.open(url, pin=pin, key=key, passphrase=ask) as book:
+            if claim is not None:
+                return evidence_page(book.evidence(claim), repr(book))
             if name is None and len(book.names) != 1:
                 raise ParameterError("--dataset", None, f"one of {', '.join(book.names)}")
             shown = book.names[0] if name is None else name

@@ -38,6 +38,7 @@ from audits.claims.arguments import (
     claimed_delta,
     pair_of_one_shape,
     seed_and_generator,
+    stream_digest,
 )
 from audits.claims.claims import ClaimLike, Sensitivity, checked_claim, claim_points
 from audits.claims.findings import Finding, Outcome, outcome_at
@@ -174,6 +175,7 @@ def distinguish(
     runs = RUNS.check("runs", runs)
     confidence = CONFIDENCE.check("confidence", confidence)
     seed, source = seed_and_generator(rng)
+    stream = stream_digest(source)
     if isinstance(release, Mechanism) and claim is None:
         claim = release.loss
     claim = checked_claim(claim)
@@ -204,6 +206,7 @@ def distinguish(
         guesses=result.guesses,
         point=result.point,
         unseen=result.unseen,
+        stream=stream,
     )
     return replace(finding, outcome=outcome_at(finding, confidence))
 

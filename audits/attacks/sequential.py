@@ -33,6 +33,7 @@ from audits.claims.arguments import (
     claimed_delta,
     pair_of_one_shape,
     seed_and_generator,
+    stream_digest,
 )
 from audits.claims.claims import ClaimLike, checked_claim
 from audits.claims.findings import Finding, GuessCounts, Outcome
@@ -130,6 +131,7 @@ def watch(
     start = time.perf_counter()
     runs, confidence = RUNS.check("runs", runs), CONFIDENCE.check("confidence", confidence)
     seed, source = seed_and_generator(rng)
+    stream = stream_digest(source)
     if isinstance(release, Mechanism) and claim is None:
         claim = release.loss
     claim = checked_claim(claim)
@@ -173,6 +175,9 @@ def watch(
         unseen=unseen,
         notes=release_notes(getattr(bets.draw, "draw", bets.draw), bets.pair, bets.runs),
         not_tested=not_tested(release, pair, unseen),
+        stream=stream,
+        # Each run's factor errs by less than 1e-13 of it.
+        log_wealth=float(log_mean_wealth(bets.log_wealth)) - 1e-13 * (1 + bets.runs),
     )
     mechanism = release if isinstance(release, Mechanism) else None
     return judged(finding, mechanism, bound_confidence)

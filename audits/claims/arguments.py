@@ -13,7 +13,7 @@ from accountant.losses.loss import Loss
 from accountant.randomness import Rng, generator
 from audits.values.copies import is_shared
 from audits.values.descriptions import describe_pair, describe_value
-from audits.values.digests import equal_values
+from audits.values.digests import digest, equal_values
 
 CONFIDENCE = Interval(0.0, 1.0, "()")
 RUNS = IntegerRange(10)
@@ -37,6 +37,11 @@ def seed_and_generator(rng: Rng) -> tuple[int | None, np.random.Generator]:
     seed = int(np.random.SeedSequence().generate_state(1)[0]) if rng is None else rng
     source = generator(seed)
     return int(seed), source
+
+
+def stream_digest(source: np.random.Generator) -> str:
+    """The SHA-256 of what a generator will draw, by its state; "" if its state cannot be read."""
+    return digest(source.bit_generator.state) or ""
 
 
 def checked_pair(pair: Any) -> tuple[Any, Any]:

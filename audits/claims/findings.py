@@ -2,7 +2,8 @@
 
 The evidence is a count of right guesses of which of two neighbouring values an output came from
 (`GuessCounts`).  A `Finding` adds the lower bound on epsilon that follows from the count.  No
-outcome means "private", for an audit cannot prove that.
+outcome means "private", for an audit cannot prove that.  Findings of many versions of a program add
+up in a book of budgets, `Finding.add_to`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,23 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import numpy as np
 
+from accountant.errors import ParameterError
 from accountant.formatting import format_lower
 from accountant.losses.loss import Loss
+from accountant.numerics import Array
 from accountant.table_display import FACTS, Table, TableDisplay
+from audits.statistics.betting import log_mean_wealth, log_wealth_of_counts
 from audits.statistics.binomial_bounds import epsilon_lower, epsilon_lower_every_run
 from audits.statistics.combined_tests import combined_epsilon_lower
 from audits.statistics.delta_leaks import epsilon_lower_with_leaks
+
+if TYPE_CHECKING:
+    from accountant.book.book import Book
+    from accountant.book.evidence import Evidence
 
 # The kinds of what an audit did not look at.
 LOW_BITS, TIMING, OTHER_PAIRS = "low bits", "timing", "other pairs"
@@ -102,6 +110,18 @@ class GuessCounts:
     def refutes(self, claim: Loss | None, delta: float, confidence: float) -> bool:
         """Whether the bound at ``confidence`` exceeds what the claim allows at ``delta``."""
         return claim is not None and self.epsilon_lower(delta, confidence) > claim.epsilon_at(delta)
+
+    def log_e_values(self, epsilon: float, delta: float) -> Array:
+        """Logarithms of e-values against (epsilon, delta)-DP, one for each of `STAKES`.
+
+        Each block has a rule that was fixed before it, so their e-values are multiplied.
+        """
+        if self.blocks:
+            of_blocks = [block.log_e_values(epsilon, delta) for block in self.blocks]
+            result: Array = np.sum(of_blocks, axis=0)
+            return result
+        leak_rate = delta * self.guessed_values / 2
+        return log_wealth_of_counts(self.correct, self.made, self.runs, epsilon, leak_rate)
 
     @property
     def all_right(self) -> GuessCounts:
@@ -201,6 +221,10 @@ class Finding(TableDisplay):
         What the audit did not look at, as pairs of a kind and a sentence.  The kinds are "low
         bits", "timing", "other pairs", "side effects", "arguments never varied", "unseen parts" and
         "other events".
+    stream : str, optional
+        SHA-256 of the state of the generator that drew the runs; "" if it has none to read.
+    log_wealth : float, optional
+        Logarithm of the wealth of bets against the claim, for an audit that may stop early.
 
     Examples
     --------
@@ -230,6 +254,8 @@ class Finding(TableDisplay):
     noise: str = ""
     needed_runs: int | None = None
     not_tested: tuple[NotTested, ...] = ()
+    stream: str = ""
+    log_wealth: float | None = None
 
     def __repr__(self) -> str:
         claimed = "" if self.claim is None else f", claimed {self.claim!r}"
@@ -262,6 +288,103 @@ class Finding(TableDisplay):
         # What was not looked into stays so in any number of runs.
         is_weak = is_weak and (self.needed_runs is not None or not self.unseen)
         return too_few_runs(self.noise, self.needed_runs) if is_weak else ""
+
+    def add_to(self, book: Book, claim: str, version: str) -> Evidence:
+        """Add this finding to the evidence on a claim of a book, whatever the outcome.
+
+        All findings on a claim that holds ever bring an alarm with probability at most its alpha.
+        Findings that were left out because they found nothing would make it more.
+
+        Parameters
+        ----------
+        book : Book
+            The book, with the claim: ``book.claim("visits", Budget(1.0))`` opens one.
+        claim : str
+            Name of the claim.
+        version : str
+            The version of the program that was audited.
+
+        Returns
+        -------
+        Evidence
+            The claim, with all evidence on it.
+
+        Raises
+        ------
+        ParameterError
+            If the same runs count already, or the audit tested more than is claimed.
+
+        References
+        ----------
+        Ville (1939); Vovk & Wang (2021), for products and means of e-values; Waudby-Smith & Ramdas
+        (2024), for betting; Shin, Ramdas & Rinaldo (2023), for bets that start at every time.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from accountant import Book, Budget
+        >>> from audits import audit
+        >>> def half_the_noise(value, rng, size):
+        ...     return value + rng.laplace(scale=0.5, size=size)
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> book = Book.create(f"sqlite:///{folder.name}/budgets.db")
+        >>> evidence = book.claim("visits", Budget(1.0), alpha=0.01)
+        >>> for minor in range(5):
+        ...     found = audit(half_the_noise, (0.0, 1.0), 1.0, runs=100, early=True, rng=minor)
+        ...     evidence = found.add_to(book, "visits", version=f"1.{minor}")
+        ...     print(found.outcome.name, f"{evidence.wealth:.3g}", evidence.is_alarmed)
+        INCONCLUSIVE 0.672 False
+        INCONCLUSIVE 8.5 False
+        INCONCLUSIVE 20 False
+        INCONCLUSIVE 203 True
+        FALSIFIED 7.75e+03 True
+        >>> book.close(); folder.cleanup()
+        """
+        points, log_e_values = self.log_e_values(book.evidence(claim).claim)
+        seen = f"{self.outcome.name} by {self.runs:,} runs: "
+        seen += f"{self.guesses.correct:,} of {self.guesses.made:,} guesses were right"
+        return book.add_evidence(
+            claim, log_e_values, points, runs=self.stream, version=version, seen=seen
+        )
+
+    def log_e_values(self, claim: Loss) -> tuple[list[tuple[float, float]], list[float]]:
+        """The points (epsilon, delta) of a claim that were tested, and e-values against it.
+
+        An e-value is a number, at least 0, whose mean is at most 1 if the claim holds.
+
+        Parameters
+        ----------
+        claim : Loss
+            What is claimed; it may be another claim than that of the audit.
+
+        Returns
+        -------
+        tuple of list of (float, float), and list of float
+            The points, and logarithms of the e-values, rounded down: one of bets that were placed
+            run by run, else one for each stake on the guesses.
+
+        Raises
+        ------
+        ParameterError
+            If the audit made no guesses, or its generator's state cannot be read.
+        """
+        if not self.stream or (self.log_wealth is None and not self.guesses.runs):
+            allowed = "of an audit by guesses, whose rng is a seed, None or a generator of numpy"
+            raise ParameterError("finding", self.witness, allowed)
+        if self.log_wealth is not None and self.claim is not None:
+            return [(self.claim.epsilon_at(self.delta), self.delta)], [self.log_wealth]
+        tests = []
+        if self.point is None or not self.point.decides_alone:
+            tests.append((claim.epsilon_at(self.delta), self.delta, self.guesses))
+        if self.point is not None:
+            epsilon = self.point.epsilon
+            tests.append((epsilon, claim.delta_at(epsilon), self.point.guesses))
+        # Two tests of the same runs: the mean of two e-values is an e-value.
+        log_e_values = np.stack(
+            [guesses.log_e_values(epsilon, delta) for epsilon, delta, guesses in tests]
+        )
+        points = [(epsilon, delta) for epsilon, delta, _ in tests]
+        return points, log_mean_wealth(log_e_values).tolist()
 
     def refutes(self, confidence: float) -> bool:
         """Whether the same evidence falsifies the claim at another confidence.

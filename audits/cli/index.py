@@ -20,9 +20,9 @@ def index(
 ) -> None:
     """Write one page over the plans, ledgers and audits of a folder.
 
-    It says of each plan what it costs and whether that fits, of each data set what was spent, and
-    of each audit its verdict. A name is a link where a page lies beside it: plan.html beside
-    plan.toml.
+    It says of each plan what it costs and whether that fits, of each data set what was spent, of
+    each claim how strong the evidence against it is, and of each audit its verdict. A name is a
+    link where a page lies beside it: plan.html beside plan.toml.
 
     Example: python -m audits index work --out work/index.html
 

@@ -29,6 +29,7 @@ from audits.results.result_file import (
 from audits.results.rows import AuditCase, ReportRow
 
 if TYPE_CHECKING:
+    from audits.runner.evidence import EvidenceBook
     from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target_processes import TargetLimits
 
@@ -161,11 +162,19 @@ def run_and_report(
     threads: int,
     options: Options,
     kept_outputs: KeptOutputs | None = None,
+    evidence: EvidenceBook | None = None,
 ) -> NoReturn:
-    """Run the cases, write every report, and exit with the status of the rows."""
+    """Run the cases, write every report, and exit with the status of the rows.
+
+    An alarm of the evidence to which the rows were added is a failure, whatever these rows are.
+    """
     result = run_cases(family, todo, request, threads, options, kept_outputs=kept_outputs)
     write_reports(result, options)
-    raise typer.Exit(exit_status(result.rows, options.strict))
+    status = exit_status(result.rows, options.strict)
+    if evidence is not None:
+        options.console().print(f"Evidence: {evidence.evidence}", markup=False, highlight=False)
+        status = FAILED if evidence.evidence.is_alarmed else status
+    raise typer.Exit(status)
 
 
 def write_reports(result: Result, options: Options) -> None:

@@ -56,6 +56,25 @@ def target(
     early: Annotated[
         bool, typer.Option("--early", help="Stop when the claim is disproved; N is the most runs.")
     ] = False,
+    evidence: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BOOK", help="Add what is found to the evidence on a claim of the ledger BOOK."
+        ),
+    ] = None,
+    claim: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name the claim of BOOK; by default as the function."),
+    ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            metavar="V", help="State the version of the code; by default its file's SHA-256."
+        ),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Sign in BOOK with the key in FILE.")
+    ] = None,
     *,
     options: Options,
 ) -> None:
@@ -84,6 +103,11 @@ def target(
     Long runs are estimated on stderr first. Ctrl-C keeps the outputs that were drawn beside --json
     FILE, up to 1 GiB in a file that you alone can read, and --resume goes on from them.
 
+    With --evidence BOOK the audits of all versions add up to one test of the claim, whose false
+    alarm has one probability for the life of the program; an alarm ends with exit status 1.
+    `python -m accountant ledger claim` opens the claim. Few runs of each version add up soonest
+    with --early.
+
     Examples, for a file mycode.py in this folder:
 
     \b
@@ -95,6 +119,9 @@ def target(
     Two tables, fewer runs, the same report again with the seed:
       python -m audits target mycode:report --epsilon 1 --pair a.csv b.csv \\
         --samples 20000 --seed 7 --allow-import
+    One version of many, in CI:
+      python -m audits target mycode:count --epsilon 1 --pair 0 1 --allow-import \\
+        --samples 1000 --early --evidence book.db --version "$(git describe --always)"
 
     \b
     A program in JavaScript, in the shell, a query:
@@ -106,11 +133,14 @@ def target(
     3 inconclusive under --strict, 130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     import functools
+    from contextlib import AbstractContextManager, nullcontext
     from pathlib import Path
 
     from accountant.errors import ParameterError
     from audits.cli.perform import parse_limits, parse_request, run_and_report
     from audits.cli.resume import KEPT_SUFFIX
+    from audits.results.result_file import code_digest
+    from audits.runner.evidence import EvidenceBook, evidence_book
     from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target import TargetRequest, target_cases
 
@@ -147,5 +177,18 @@ def target(
         None if options.json in {None, "-"} else KeptOutputs(f"{options.json}{KEPT_SUFFIX}")
     )
     say = functools.partial(typer.echo, err=True)
-    todo = target_cases(TargetRequest.from_request(request), limits, kept_outputs, say)
-    run_and_report("target", todo, request, threads, options, kept_outputs=kept_outputs)
+    target_request = TargetRequest.from_request(request)
+    if evidence is None and (claim, version, key) != (None, None, None):
+        raise ParameterError(
+            "--claim, --version, --key", claim or version or key, "given with --evidence"
+        )
+    book: AbstractContextManager[EvidenceBook | None] = nullcontext()
+    if evidence is not None:
+        code_version = version or code_digest(name).removeprefix("SHA-256 ")[:12]
+        claimed = target_request.epsilon, target_request.delta
+        book = evidence_book(evidence, claim or name, code_version, key, claimed)
+    with book as evidence_of_claim:
+        todo = target_cases(target_request, limits, kept_outputs, say, evidence_of_claim)
+        run_and_report(
+            "target", todo, request, threads, options, kept_outputs, evidence=evidence_of_claim
+        )

@@ -1,4 +1,4 @@
-"""An index of a folder: its plans, ledgers and audits, with what each of them says first."""
+"""An index of a folder: its plans, ledgers, claims and audits, with what each says first."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
 from accountant.book.book import Book
 from accountant.book.databases.database_names import book_url
+from accountant.book.evidence import Evidence
 from accountant.book.status import Status
 from accountant.errors import BudgetExceeded, LedgerBusy, LedgerCorrupt, ParameterError
 from accountant.formats.plan_file import PlanFile
@@ -73,6 +74,7 @@ class FolderIndex:
 
     plans: list[IndexedPlan] = field(default_factory=list)
     ledgers: list[tuple[IndexedFile, Status]] = field(default_factory=list)
+    claims: list[tuple[IndexedFile, Evidence]] = field(default_factory=list)
     audits: list[IndexedAudit] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
 
@@ -99,6 +101,7 @@ def index_of(folder: Path, on_file: Callable[[str], None] = lambda name: None) -
                 if is_sqlite:
                     with Book.open(book_url(str(path))) as book:
                         index.ledgers += [(file, book.status(name)) for name in book.names]
+                        index.claims += [(file, book.evidence(name)) for name in book.claims]
         except (ParameterError, BudgetExceeded, LedgerBusy, LedgerCorrupt, OSError) as error:
             index.unread.append((file.path, str(error).replace(str(path), path.name)))
     return index

@@ -25,6 +25,7 @@ from audits.claims.arguments import checked_pair
 from audits.claims.findings import OTHER_PAIRS, NotTested, Outcome
 from audits.results.result_file import Request
 from audits.results.rows import FAMILY_ERROR, AuditCase, ReportRow, Settings, no_progress
+from audits.runner.evidence import EvidenceBook
 from audits.runner.kept_outputs import KeptOutputs
 from audits.runner.target_processes import (
     COMMAND_OPTION,
@@ -151,16 +152,18 @@ def target_cases(
     limits: TargetLimits,
     kept_outputs: KeptOutputs | None = None,
     say: Callable[[str], None] = no_progress,
+    evidence: EvidenceBook | None = None,
 ) -> list[AuditCase]:
     """The guess test of the outputs, and on request of their low-order bits, and a test of time.
 
     In a guess test an adversary guesses from each output which of the two values it came from.
     ``kept_outputs`` has the outputs of an audit that was interrupted; ``say`` is called with an
-    estimate of the time in words.
+    estimate of the time in words; what is found is added to the ``evidence``.
     """
     verdict = 1 - FAMILY_ERROR / len(target.kinds)
     audits = [
-        TargetAudit(target, kind, verdict, limits, kept_outputs, say) for kind in target.kinds
+        TargetAudit(target, kind, verdict, limits, kept_outputs, say, evidence)
+        for kind in target.kinds
     ]
     about = "a function of yours" if target.command is None else "a program of yours"
     return [
@@ -184,6 +187,7 @@ class TargetAudit:
     limits: TargetLimits
     kept_outputs: KeptOutputs | None
     say: Callable[[str], None]
+    evidence: EvidenceBook | None
 
     @property
     def subject(self) -> str:
@@ -194,6 +198,8 @@ class TargetAudit:
     def row(self, settings: Settings, rng: np.random.Generator) -> ReportRow:
         """The row of outputs that other processes sent; they have no part in the verdict."""
         target, of_outputs = self.target, self.kind == "outputs"
+        if self.evidence is not None:
+            self.evidence.refuse_same_runs(rng)
         pair = (load_value(target.pair[0]), load_value(target.pair[1]))
         processes = settings.jobs if of_outputs else 1
         with TargetProcesses(
@@ -228,6 +234,8 @@ class TargetAudit:
                 allowed = f"a release that can be audited: {error}"
                 failure = ParameterError(target.argument, target.name, allowed)
                 raise release.failure or failure from None
+        if self.evidence is not None:
+            self.evidence.add(finding)
         row = guess_test_row(
             self.subject,
             "target",

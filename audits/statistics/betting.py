@@ -16,6 +16,9 @@ probability p to one that is right with probability q = e^eps / (1 + e^eps).
 Several bettors, the *experts*, bet side by side, each by another idea of p.  What counts is the
 average of their wealths.
 
+Guesses of a rule that was fixed before its runs can be bet on after them too: a bettor of one stake
+has the same wealth in whatever order the runs came, so the counts of guesses say it.
+
 References: Ville (1939); Waudby-Smith & Ramdas (2024).
 """
 
@@ -24,6 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
 from audits.statistics.binomial_bounds import max_correct_probability
 
 # An expert guesses where the learned log-odds exceed the claim's epsilon minus `CLAIM_MARGIN`, and
@@ -34,6 +38,10 @@ CLAIM_MARGIN = 0.1  # in log-odds
 # Larger log-odds above the claim count as these, so that stakes have an upper limit, ``most``, as a
 # positive delta needs.
 MAX_EXCESS = 5.0
+# The stakes on counted guesses, as shares of the most that a wrong guess may cost.  The best share
+# is small where epsilon is, or where the claim is broken by little, and near 1 where all guesses
+# are right.  Half of Laplace noise of epsilon 0.1, 1 and 4 has it at 0.05, 0.56 and 0.98.
+STAKES = np.array([1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 15 / 16, 31 / 32])
 
 
 def log_mean_wealth(log_wealth: Array) -> Array:
@@ -74,4 +82,26 @@ def log_growth(excess: Array, right: Array, epsilon: float, delta: float) -> Arr
     stake = stake * scale
     gain = np.where(right, stake, -stake * odds)
     result: Array = np.log(np.maximum(1 + gain - largest_stake * scale * delta, 1e-300))
+    return result
+
+
+def log_wealth_of_counts(
+    correct: int, made: int, runs: int, epsilon: float, leak_rate: float
+) -> Array:
+    """Logarithm of the wealth of each of `STAKES` after counted guesses, rounded down.
+
+    A rule that was fixed before made ``made`` guesses in ``runs`` runs.  Under the claim, P(right)
+    is at most e^epsilon P(wrong) + ``leak_rate`` in each run: delta, or half of it for a rule that
+    guesses only one of the two values.
+    """
+    # A wrong guess costs 1 - f (e^eps + leak_rate), which is 1 minus the share of the stake.
+    stakes = STAKES * np.exp(-epsilon) / (1 + leak_rate * np.exp(-epsilon))
+    terms = np.stack(
+        [
+            correct * np.log1p(stakes * (1 - leak_rate)),
+            (made - correct) * np.log1p(-STAKES),
+            (runs - made) * np.log1p(-stakes * leak_rate),
+        ]
+    )
+    result: Array = terms.sum(axis=0) - 16 * ULP * np.abs(terms).sum(axis=0)
     return result

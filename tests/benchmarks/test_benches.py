@@ -19,7 +19,7 @@ DOCS = ROOT / "docs"
 RATIO = re.compile(r"(?<![\w.,])([\d.]+(?:e[+-]?\d+)?|inf|nan) x [A-Za-z]")
 # seconds even in their quick form: they start processes, load other libraries, or draw much
 HEAVY = {
-    "bench_accounting", "bench_dask", "bench_dask_frames", "bench_estimators",
+    "bench_accounting", "bench_dask", "bench_dask_frames", "bench_estimators", "bench_evidence",
     "bench_frames", "bench_frank_wolfe", "bench_honest", "bench_label_sgd", "bench_lasso",
     "bench_ledger", "bench_long_log", "bench_one_run", "bench_planning", "bench_postgres",
     "bench_power", "bench_proofs", "bench_quantiles", "bench_regression",

@@ -224,6 +224,12 @@ def with_roles(book, query):
             of_ada.set_roles(people.roles(), "people with keys")
 
 
+def evidence(book, query):
+    book.claim("program", Budget(1.0))
+    query(DATA)  # as the audit of a version does
+    book.add_evidence("program", [1.0], [(1.0, 0.0)], runs="0" * 64, version="1")
+
+
 # how a book is written to, and how many transactions that takes: each is flushed once
 WRITES = {
     "release": (lambda book, query: book.ledger("d", DATA).release(TENTH, query), 2),
@@ -243,11 +249,13 @@ WRITES = {
     "set_quota": (lambda book, query: book.set_quota("d", "ada", 0.5, "a half"), 1),
     "close_dataset": (lambda book, query: book.close_dataset("d", "the end"), 1),
     "set_roles": (with_roles, 1),
+    "claim": (lambda book, query: book.claim("program", Budget(1.0)), 1),
+    "add_evidence": (evidence, 2),
 }  # fmt: skip
 READS = {
-    "answer", "buckets", "close", "create", "head", "history", "iter_history", "left", "names",
-    "open", "people", "quotas", "remaining", "spent", "spent_each", "status", "to_frame",
-    "to_records", "verify", "grants", "proposed_roles", "roles",
+    "answer", "buckets", "claims", "close", "create", "evidence", "head", "history", "iter_history",
+    "left", "names", "open", "people", "quotas", "remaining", "spent", "spent_each", "status",
+    "to_frame", "to_records", "verify", "grants", "proposed_roles", "roles",
 }  # fmt: skip
 
 

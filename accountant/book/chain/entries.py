@@ -9,8 +9,9 @@ changes its terms; "reserve", which charges a release before it reads data, and 
 "step", which records one of them; "seed", which names a seeded stream of noise; "restored", which
 accepts a book that was put back from a backup; "clock", which sets the log's time back to a clock
 that is right; "roles", which states who may write what, and "proposal", which asks another person
-to approve a change that gives more; "index", which adds the key of an old entry to the index of
-keys.
+to approve a change that gives more; "claim", which opens a claim on the privacy of a program, and
+"evidence", which adds what an audit found against it; "index", which adds the key of an old entry
+to the index of keys.
 
 The hash of an entry is the SHA-256 of the hash before it followed by the text of the entry.  An
 entry may have several keys, and many entries may have the same key.  The last entry under a key
@@ -66,6 +67,8 @@ FORMAT_WITHOUT_ROLES = 2  # what it writes to other books, so that earlier versi
 # The kinds of entries that state who may write what, and that propose a change to another person.
 ROLES, PROPOSAL = "roles", "proposal"
 RESTORED = "restored"  # the kind of entries that go on from a book which was put back
+# The kinds of entries that open a claim on the privacy of a program, and that are evidence on it.
+CLAIM, EVIDENCE = "claim", "evidence"
 # The limits that this version knows, each by the name of the fact that states it.
 KNOWN_LIMITS = frozenset(
     {
@@ -180,6 +183,9 @@ class LogEntry(NamedTuple):
             return [terms_key(dataset), *charge_keys, *author_keys, *keys]
         if kind == PROPOSAL:
             return [proposal_key(dataset), *keys]
+        if kind in {CLAIM, EVIDENCE}:
+            all_claims_key = [CLAIMS_KEY] if kind == CLAIM else []
+            return [evidence_key(self.facts["claim"]), *all_claims_key, *keys]
         return [CLOCK_KEY] if kind == CLOCK else keys
 
 
@@ -346,6 +352,9 @@ CLOCK_KEY = "clock"  # the key of all corrections of the log's time
 TWO_CURATORS_KEY = "two curators"  # the key of the data sets that ask for two curators
 
 
+CLAIMS_KEY = "claims"  # the key of the entries that open claims
+
+
 def dataset_key(name: str) -> str:
     """Return the key of a data set's first entry."""
     return canonical_json({"dataset": name})
@@ -394,3 +403,18 @@ def step_key(run: int, step: int) -> str:
 def answer_key(run: int, step: int) -> str:
     """Return the key of the answer of a step."""
     return canonical_json({"answer": step, "run": run})
+
+
+def claim_key(name: str) -> str:
+    """Return the key of the entry that opens a claim."""
+    return canonical_json({"claim": name})
+
+
+def evidence_key(name: str) -> str:
+    """Return the key of the opening of a claim and all evidence on it."""
+    return canonical_json({"claim": name, "evidence": "all"})
+
+
+def evidence_of_runs_key(name: str, runs: str) -> str:
+    """Return the key of the evidence on a claim that comes from the runs with this digest."""
+    return canonical_json({"claim": name, "runs": runs})

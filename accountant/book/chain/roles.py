@@ -1,9 +1,10 @@
 """The roles of a book: who may write which entries, by their public keys.
 
-Curators open data sets and change their terms, analysts spend, and auditors only read.  One person
-may have several roles.  An entry of kind "roles" states them all; each later entry names the entry
-that states the roles in force, and is signed by its author.  `ACTS` is the one table of which act
-is whose: the log asks it before it writes an entry, and verification after it has read one.
+Curators open data sets and claims and change terms, analysts spend, and auditors read, and add
+evidence on claims.  One person may have several roles.  An entry of kind "roles" states them all;
+each later entry names the entry that states the roles in force, and is signed by its author.
+`ACTS` is the one table of which act is whose: the log asks it before it writes an entry, and
+verification after it has read one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from accountant.book.chain.author_keys import AuthorKey, PublicKey, fingerprint
-from accountant.book.chain.entries import CLOCK, PROPOSAL, RESTORED, ROLES, TERMS
+from accountant.book.chain.entries import (
+    CLAIM,
+    CLOCK,
+    EVIDENCE,
+    PROPOSAL,
+    RESTORED,
+    ROLES,
+    TERMS,
+)
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.table_display import Table, TableDisplay
@@ -43,6 +52,8 @@ ACTS = {
     ROLES: Act(CURATOR, "changes the roles"),
     CLOCK: Act(CURATOR, "corrects the clock"),
     RESTORED: Act(CURATOR, "accepts a book that was put back"),
+    CLAIM: Act(CURATOR, "opens a claim"),
+    EVIDENCE: Act(AUDITOR, "adds evidence"),
     "plan": Act(ANALYST, "pays for a plan"),
     "reserve": Act(ANALYST, "spends"),
     "step": Act(ANALYST, "makes a step of a plan"),
@@ -77,7 +88,7 @@ class Roles(TableDisplay):
     analysts : iterable of str or path
         Keys of those who spend.
     auditors : iterable of str or path
-        Keys of those who only read, and may sign heads.
+        Keys of those who read, may sign heads, and add evidence on claims.
     raise_needs : {1, 2}
         How many curators a change needs that gives more: a larger budget, a later end, other roles.
 

@@ -1,7 +1,7 @@
 """SQL that lets a PostgreSQL server enforce the roles of a book, beside the signatures of entries.
 
-Each role is a group of logins, such as ``book_curators``.  All of them may read, and curators and
-analysts may add entries.  A trigger refuses an entry of a kind that is not the act of the login's
+Each role is a group of logins, such as ``book_curators``.  All of them may read and add entries,
+each of its own kinds.  A trigger refuses an entry of a kind that is not the act of the login's
 group; it runs with the rights of the table's owner, so that no other login can change what it does.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from accountant.book.chain.roles import ACTS, ANALYST, CURATOR, LISTS, SET_ASIDE
+from accountant.book.chain.roles import ACTS, ANALYST, AUDITOR, CURATOR, LISTS, SET_ASIDE
 from accountant.errors import ParameterError
 
 # The names of groups that need no quotes in SQL; PostgreSQL cuts names off after 63 letters.
@@ -32,7 +32,7 @@ REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC;
 REVOKE ALL ON {tables} FROM PUBLIC, {groups};
 GRANT USAGE ON SCHEMA {schema} TO {groups};
 GRANT SELECT ON {tables} TO {groups};
-GRANT INSERT ON {schema}.entries TO {curators}, {analysts};
+GRANT INSERT ON {schema}.entries TO {groups};
 GRANT INSERT ON {schema}.blobs TO {analysts};
 CREATE OR REPLACE FUNCTION {schema}.entries_need_role() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -57,7 +57,9 @@ BEGIN
     IF NOT (act IN ({curator_acts})
             AND pg_has_role(session_user, '{curators}', 'MEMBER')
          OR act IN ({analyst_acts})
-            AND pg_has_role(session_user, '{analysts}', 'MEMBER')) THEN
+            AND pg_has_role(session_user, '{analysts}', 'MEMBER')
+         OR act IN ({auditor_acts})
+            AND pg_has_role(session_user, '{auditors}', 'MEMBER')) THEN
         RAISE EXCEPTION 'the group of % does not write entries of this kind: %', session_user, act
             USING ERRCODE = 'insufficient_privilege';
     END IF;
@@ -88,4 +90,5 @@ def grants_sql(schema: str, prefix: str = "book") -> str:
         set_aside=SET_ASIDE,
         curator_acts=acts_of(CURATOR),
         analyst_acts=acts_of(ANALYST),
+        auditor_acts=acts_of(AUDITOR),
     )

@@ -74,6 +74,18 @@ def write_honest(path, key=None):
         return book.verify().head
 
 
+def write_claims(path, key=None):
+    """Write a book with two claims, and evidence on the first that raises an alarm."""
+    with Book.create(path, author="ada", key=key) as book:
+        book.claim("program", Budget(1.0), alpha=0.1)
+        book.claim("other", Budget(1.0), relation="add-remove")
+        for number, log_e_value in enumerate((1.0, 2.5, -1.0)):  # the second raises the alarm
+            book.add_evidence(
+                "program", [log_e_value], [(1.0, 0.0)], runs=f"{number:064x}", version="1"
+            )
+        return book.verify().head
+
+
 def write_corrected(path, key=None):
     """Write a book whose time ran ahead twice, by a clock that was wrongly confirmed."""
     day = "2026-11-10"

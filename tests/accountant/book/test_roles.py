@@ -13,7 +13,7 @@ from accountant import Book, Budget, LedgerCorrupt, ParameterError, RoleRefused,
 from accountant.book import log as log_module
 from accountant.book.chain import author_keys
 from accountant.book.chain.entries import FORMAT, FORMAT_WITHOUT_ROLES, PROPOSAL, ROLES, TERMS
-from accountant.book.chain.roles import ACTS, ANALYST, CURATOR, SET_ASIDE, act_of
+from accountant.book.chain.roles import ACTS, ANALYST, AUDITOR, CURATOR, SET_ASIDE, act_of
 from accountant.book.limits.terms import Terms
 from tests.accountant.book.people import DATA, TENTH, People, spend
 from tests.accountant.book.throwaway_books import rewritten, unlooked
@@ -163,7 +163,7 @@ def test_who_may_not_act_is_told_whose_act_it_is(people, kind):
             assert refused == ""
             continue
         of_role = ", ".join(one for one in roles.keys if act.role in roles.roles_of(one))
-        article = {CURATOR: "a", ANALYST: "an"}[act.role]
+        article = {CURATOR: "a", ANALYST: "an", AUDITOR: "an"}[act.role]
         assert refused.startswith(f"{name!r} is a")
         assert refused.endswith(f", and only {article} {act.role} {act.words}: {of_role}")
 

@@ -27,6 +27,7 @@ from tests.accountant.book.forged_books import (
     TENTH,
     Forged,
     said,
+    write_claims,
     write_corrected,
     write_honest,
     write_listed,
@@ -38,6 +39,7 @@ SOURCES = Path(accountant.book.__file__).parent
 
 def test_the_honest_books_are_good(tmp_path):
     assert said(Forged(tmp_path).path) == said(Forged(tmp_path, write=write_corrected).path) == ""
+    assert said(Forged(tmp_path, write=write_claims).path) == ""
     signed = Forged(tmp_path, KEY).path
     assert said(signed) == said(signed, key=KEY) == ""
 
@@ -292,6 +294,41 @@ CASES = [
         ("comes before other quotas have an entry", ("month", "terms", 2), {"kind": "seed"}),
         ("changes the terms without a reason", ("month", "terms", 1), {"reason": ""}),
         (TERMS_OTHER, ("month", "terms", 1), {"epsilon": 3.0}),
+    )),
+    # claims, and the evidence on them
+    *(Case(says, where, change, write_claims) for says, where, change in (
+        ("opens a claim for a second time", (None, "claim", 1), {"claim": "program"}),
+        ("does not name the claim before it", (None, "claim", 1), {"before": 0}),
+        ("opens a claim under another key", (None, "claim", 0), {"key": "program"}),
+        ("opens a claim with evidence on it", (None, "claim", 0), {"wealth": [1.0]}),
+        ("opens a claim with evidence on it", (None, "claim", 1), {"alarm": 1}),
+        ("opens a claim with evidence on it", (None, "claim", 1), {"nth": 1}),
+        ("does not name the evidence before it", (None, "evidence", 1), {"nth": 1}),
+        ("is evidence on a claim that was not opened", (None, "evidence", 0), {"claim": "third"}),
+        ("does not name the evidence before it", (None, "evidence", 1), {"before": 1}),
+        # else the evidence before it would be forgotten
+        ("does not name the evidence before it", (None, "evidence", 1), lambda forged: {
+            "before": forged.find(None, "claim")["seq"]}),
+        ("counts the same runs twice", (None, "evidence", 1), {"runs": "0" * 64}),
+        ("is not under the key of its runs", (None, "evidence", 1), {"runs": "f" * 64}),
+        ("tests more than is claimed", (None, "evidence", 0), {"points": [[0.5, 0.0]]}),
+        ("tests more than is claimed", (None, "evidence", 1), {"points": [[1.0, 0], [0.9, 0.01]]}),
+        ("tests more than is claimed", (None, "claim", 0),
+             {"loss": {"kind": "PureLoss", "epsilon": 2.0}}),
+        ("its wealth is not what the evidence", (None, "evidence", 0), {"bets": [3.0]}),
+        ("its wealth is not what the evidence", (None, "evidence", 1), {"wealth": [9.0]}),
+        ("its wealth is not what the evidence", (None, "evidence", 2), {"bets": [0.0]}),
+        ("does not say which evidence brought the alarm", (None, "evidence", 1), {"alarm": 0}),
+        ("does not say which evidence brought the alarm", (None, "evidence", 2), {"alarm": 0}),
+        ("does not say which evidence brought the alarm", (None, "evidence", 0), lambda forged: {
+            "alarm": forged.find(None, "evidence")["seq"]}),
+        ("does not say which evidence brought the alarm", (None, "claim", 0), {"alpha": 0.6}),
+        ("does not say which evidence brought the alarm", (None, "claim", 0), {"alpha": 0.01}),
+        ("an entry does not say what it must", (None, "claim", 0), {"alpha": 1.0}),
+        ("an entry does not say what it must", (None, "claim", 1), {"relation": "siblings"}),
+        ("an entry does not say what it must", (None, "evidence", 1), {"bets": ...}),
+        ("an entry does not say what it must", (None, "evidence", 1), {"bets": [1.0, 1.0, "x"]}),
+        ("an entry holds no plan, mechanism or loss", (None, "claim", 0), {"loss": {}}),
     )),
     # the index of keys
     Case("is not under its keys", ("plain", "reserve", 0), lambda forged: {

@@ -247,3 +247,73 @@ def test_signs_that_a_spreadsheet_reads_as_a_formula_are_quoted(sign):
 
     assert _cell(f"{sign}1+1") == f"'{sign}1+1"
     assert _cell(f"\u3000{sign}1").startswith(("'", "\\u3000"))
+
+
+def test_claims_are_opened_and_their_evidence_is_shown(tmp_path, capsys):
+    book = tmp_path / "claims.db"
+    assert run("evidence", book) == 2  # there is no such book
+    assert run("claim", book, "count", "--new", "--epsilon", 1, "--alpha", 0.01) == 0
+    assert run("claim", book, "mean", "--epsilon", 2, "--delta", 1e-6, "--relation",
+               "add-remove", "--json") == 0  # fmt: skip
+    capsys.readouterr()
+    with Book.open(book) as opened:
+        for number in range(3):
+            opened.add_evidence("count", [2.0 - number], [(1.0, 0.0)], runs=f"{number:064x}",
+                                version=f"1.{number}", seen="3 of 4 guesses")  # fmt: skip
+    assert run("evidence", book) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "count: PureLoss(epsilon=1.0); wealth 10.82 (audits: 3, versions: 3); alarm at 100" in shown
+    )
+    assert (
+        "mean: ApproxLoss(epsilon=2.0, delta=1e-06), neighbours: one record more or less;" in shown
+    )
+    assert run("evidence", book, "count") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[2].split() == ["entry", "time", "(UTC)", "e-value", "wealth", "version"]
+    assert [line.split()[-3:] for line in lines[3::2]] == [
+        ["7.389", "4.194", "1.0"],
+        ["2.718", "10.82", "1.1"],
+        ["0.9999", "10.82", "1.2"],
+    ]
+    assert run("evidence", book, "count", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["claim"], facts["alpha"]) == ({"kind": "PureLoss", "epsilon": 1.0}, 0.01)
+    assert [line["version"] for line in facts["evidence"]] == ["1.0", "1.1", "1.2"]
+    assert run("evidence", book, "--json") == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)["claims"]] == [
+        "count",
+        "mean",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["claim", "count", "--epsilon", 2], "another claim is a process of its own"),
+        (["claim", "count", "--epsilon", 1, "--alpha", 0.5], "alpha must be 0.05, as the claim"),
+        (["claim", "new", "--epsilon", 1, "--alpha", 2], "alpha must be a number in [1e-300, 1)"),
+        (["claim", "new", "--epsilon", "much"], "--epsilon must be a number"),
+        (["claim", "new", "--epsilon", 1, "--delta", 1], "--delta must be a number"),
+        (["claim", "new", "--epsilon", 1, "--relation", "x"], "relation must be one of"),
+        (["evidence", "absent"], "claim must be a claim of this book"),
+    ],
+)
+def test_bad_claims_are_refused_in_one_line(words, said, tmp_path, capsys):
+    book = tmp_path / "claims.db"
+    with Book.create(book) as opened:
+        opened.claim("count", Budget(1.0))
+    command, *others = words
+    assert run(command, book, *others) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    with Book.open(book) as opened:
+        assert opened.claims == ["count"]
+
+
+def test_a_book_without_claims_says_how_to_open_one(tmp_path, capsys):
+    Book.create(tmp_path / "empty.db").close()
+    assert run("evidence", tmp_path / "empty.db") == 0
+    assert "`ledger claim` opens one" in capsys.readouterr().out

@@ -110,9 +110,25 @@ def test_the_command_shows_a_ledger(book, tmp_path, monkeypatch):
     assert run(*words) == 2
 
 
+def test_the_command_shows_the_evidence_on_a_claim(book, tmp_path, capsys):
+    out = tmp_path / "e.html"
+    with Book.open(book) as opened:
+        opened.claim("program", Budget(1.0))
+    assert run("--ledger", book, "--claim", "program", "--out", out) == 0
+    assert "Wealth over audits" in out.read_text()
+    for words in (
+        ["--claim", "absent"],
+        ["--claim", "program", "--dataset", "visits <script>"],
+    ):
+        assert run("--ledger", book, *words, "--out", tmp_path / "f.html") == 2
+        assert "claim must be" in capsys.readouterr().err
+    assert not (tmp_path / "f.html").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["plan.toml", "--claim", "program", "--out", "x.html"], "given with --ledger"),
         (["--out", "no/such/folder.html"], "--out"),
         (["--out", "x.html"], "one of the two"),
         (["plan.toml", "--ledger", "sqlite:///x", "--out", "x.html"], "one of the two"),

@@ -77,6 +77,20 @@ def test_a_plan_without_budget_and_a_closed_budget_are_said(tmp_path):
     assert "closed 20" in html
 
 
+def test_claims_and_their_alarms_are_said(tmp_path):
+    with Book.create(tmp_path / "b.db") as book:
+        for name in ("sum <i>", "count"):
+            book.claim(name, Budget(1.0), alpha=0.01)
+        book.add_evidence("count", [6.0], [(1.0, 0.0)], runs="0" * 64, version="1.<b>7")
+    page = Checked(folder_page(index_of(tmp_path), "w", "c"))
+    cells = [cell.strip() for cell in page.cells]
+    at = cells.index("count: PureLoss(epsilon=1.0)")
+    assert cells[at + 2 : at + 5] == ["1", "202.2", "100"]
+    assert cells[at + 5].startswith("ALARM, version 1.<b>7")  # the text after the table follows
+    at = cells.index("sum <i>: PureLoss(epsilon=1.0)")
+    assert cells[at + 2 : at + 6] == ["0", "1.000", "100", "no alarm"]
+
+
 def test_the_command_writes_the_page_and_refuses_what_it_must(folder, capsys):
     out = folder / "index.html"
     assert main(["index", str(folder), "--out", str(out)]) == 0

@@ -1,5 +1,6 @@
 """`python -m audits target`: somebody's function, whatever it does."""
 
+import hashlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from accountant import Book, Budget
 from audits.__main__ import main
 from tests.child_processes import interrupt, interruptible
 
@@ -222,7 +224,7 @@ def test_notes_are_printed_and_written(folder, capsys):
 def test_help_shows_commands_to_try(capsys):
     assert main(["target", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("python -m audits target mycode:") == 3
+    assert shown.count("python -m audits target mycode:") == 4
     assert "--pair 0 1 --allow-import" in shown
 
 
@@ -383,3 +385,81 @@ def test_an_early_stop_has_the_confidence_of_the_verdict(name, status, folder):
     assert row["runs"] == 4000 if status == 0 else row["runs"] < 2000
     assert row["confidence"] == 1 - 1e-6
     assert "--early" in found["command"]
+
+
+def with_evidence(name, *more, version="1.0", seed="48"):
+    return ["target", name, "--epsilon", "1", "--pair", "0", "1", "--allow-import", "--samples",
+            "100", "--early", "--seed", seed, "--evidence", "book.db", "--version", version,
+            *more]  # fmt: skip
+
+
+@pytest.fixture
+def claims(folder):
+    with Book.create(folder / "book.db") as book:
+        book.claim("theirs:half", Budget(1.0))
+        book.claim("count", Budget(1.0))
+    return folder / "book.db"
+
+
+def test_versions_add_up_to_an_alarm_that_fails_the_run(claims, capsys):
+    statuses = []
+    for number in range(4):
+        statuses.append(main(with_evidence("theirs:half", version=f"1.{number}", seed=str(number))))
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "SURVIVED" in shown
+        assert "Evidence: theirs:half: PureLoss(epsilon=1.0); wealth" in shown
+    assert statuses[0] == 0
+    assert statuses[-1] == 1
+    assert "ALARM since entry" in shown
+    # an alarm stays
+    assert main(with_evidence("theirs:honest", "--claim", "theirs:half", seed="9")) == 1
+    with Book.open(claims) as book:
+        evidence = book.evidence("theirs:half")
+        assert [line.version for line in evidence.lines[:3]] == ["1.0", "1.1", "1.2"]
+        assert evidence.is_alarmed
+        assert not book.evidence("count").lines
+        book.verify()
+
+
+def test_the_code_itself_is_the_version_where_none_is_stated(claims):
+    command = with_evidence("theirs:honest", "--claim", "count", "--bits")
+    del command[command.index("--version") : command.index("--version") + 2]
+    assert main(command) in {0, 1}  # its low bits leak, if so few runs show it
+    with Book.open(claims) as book:
+        versions = {line.version for line in book.evidence("count").lines}
+        assert len(book.evidence("count").lines) == 2  # of outputs, and of their low bits
+    digest = hashlib.sha256(claims.with_name("theirs.py").read_bytes()).hexdigest()
+    assert versions == {digest[:12]}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--claim", "absent"), "--evidence must be a book whose claim 'absent' has epsilon 1"),
+        (("--epsilon", "2"), "--evidence must be a book whose claim 'theirs:half' has epsilon 2"),
+        (("--delta", "1e-5"), "ledger claim BOOK theirs:half --epsilon 1.0 --delta 1e-05 opens it"),
+        (("--evidence", "other.db"), "url must be a book that is there"),
+        (("--version", "\n"), "version must be"),
+    ],
+)
+def test_evidence_that_cannot_be_added_is_refused_before_any_run(claims, more, said, capsys):
+    assert main([*with_evidence("theirs:half"), *more]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    with Book.open(claims) as book:
+        assert book.verify().entries == 3
+
+
+def test_the_same_seed_is_refused_before_any_run(claims, capsys):
+    command = with_evidence("theirs:honest", "--claim", "count")
+    assert main(command) == 0
+    assert main([*command, "--samples", "300", "--version", "2.0"]) == 2
+    assert "--seed must be another one: its runs count already" in capsys.readouterr().err
+    with Book.open(claims) as book:
+        assert len(book.evidence("count").lines) == 1
+
+
+def test_the_options_of_a_claim_need_a_book(folder, capsys):
+    assert main(words("theirs:half", "--claim", "count")) == 2
+    assert "--claim, --version, --key must be given with --evidence" in capsys.readouterr().err
+    assert folder.is_dir()
