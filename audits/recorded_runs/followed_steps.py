@@ -181,6 +181,7 @@ def _step(
 
     ``pure`` says that the result is noise alone, and ``equal`` has what must be equal in both runs.
     """
+    tape.withdraw_step(name, noisy_among(operands))
     result = tape.step(name, make, view, pure, equal)
     for noisy in noisy_among(operands):
         noisy.steps += 1

@@ -13,23 +13,25 @@ suspect, and the runs are repeated with it public (docs/proofs/recorded_runs.md,
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from audits.recorded_runs.comparisons import where_they_differ
+from audits.recorded_runs.comparisons import paths_of_differences, without_parts
 from audits.recorded_runs.costs import spent_between
 from audits.recorded_runs.draws.declared_calls import Primitive, primitive_of
 from audits.recorded_runs.draws.draw_tables import NOISE
 from audits.recorded_runs.event_pairs import EventPair, pairs_of_events
-from audits.recorded_runs.events import Draw, Question
+from audits.recorded_runs.events import Call, Draw, Question
 from audits.recorded_runs.findings import (
+    NOT_FOLLOWED,
+    RANDOMNESS,
     RecordedFinding,
     bare_values,
     exception_of,
-    lost_noise,
     on_other_data,
     reused,
     same_inputs,
@@ -39,12 +41,18 @@ from audits.recorded_runs.findings import (
     unequal_inputs,
     unequal_result,
 )
+from audits.recorded_runs.hidden_draws import (
+    EVERY_DRAW,
+    Evidence,
+    explained_by_hidden_draws,
+    hidden_draws,
+)
 from audits.recorded_runs.noise_shifts import Conflict, Laws
 from audits.recorded_runs.patches import patched
 from audits.recorded_runs.records import larger_first, other_data
 from audits.recorded_runs.redrawn_coins import answered_by_coins
 from audits.recorded_runs.runs import Run, Runs
-from audits.recorded_runs.tape import DrawSite, Parted, Tape
+from audits.recorded_runs.tape import DrawSite, HiddenDraws, Parted, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, Stated, judged, without_replay
 from audits.recorded_runs.views import View
 from audits.values.tracebacks import without_values
@@ -52,6 +60,10 @@ from audits.values.tracebacks import without_values
 # Largest number of first runs, each with its replays.  Draws that the verdict on one suspects to be
 # public are taken as public in the next; after the last one the best verdict so far is reported.
 MOST_TRIES = 10
+REMEDY_OF_RANDOMNESS = (
+    "cannot judge it; a generator is not recorded, or the code depends on time, on earlier calls, "
+    "or on the order of a set"
+)
 NO_NOISE = {"uniform", "unknown"}  # laws of numbers that are rarely noise for a value
 
 
@@ -125,14 +137,17 @@ def record(
     public: frozenset[DrawSite] = frozenset()
     tried: list[Explanation] = []
     with patched(named, function, seed) as go_back:
+        runs = Runs(function, data, neighbour, seed, public)
         while len(tried) < MOST_TRIES:
             go_back()
-            runs = Runs(function, data, neighbour, seed, public)
+            runs = runs._replace(public=public)
             first_run = runs.run()
             if not tried:
-                unsteady = _unsteady(first_run, runs.run(first_run.tape))
-                if unsteady is not None:
+                unsteady = _unsteady_parts(first_run, runs.run(first_run.tape))
+                if isinstance(unsteady, RecordedFinding):
                     return without_replay(unsteady, delta, first_run.tape)
+                runs = runs._replace(unsteady=unsteady)
+                first_run = first_run._replace(result=without_parts(first_run.result, unsteady))
             explanation = explanation_of(runs, first_run, stated)
             tried.append(explanation)
             if not explanation.suspects:
@@ -142,7 +157,10 @@ def record(
         go_back()
         # A finding is tested with no public draws, a verdict without one with those it assumes.
         public_draws = frozenset() if reported.verdict.findings else reported.public
-        return answered_by_coins(reported.verdict, runs._replace(public=public_draws))
+        verdict = answered_by_coins(reported.verdict, runs._replace(public=public_draws))
+        if reported.evidence is not None:
+            verdict = explained_by_hidden_draws(verdict, reported.evidence)
+        return with_unsteady_parts(verdict, runs.unsteady)
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
@@ -160,19 +178,26 @@ def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Prim
     return functions, draws
 
 
-def _unsteady(first_run: Run, repeated_run: Run) -> RecordedFinding | None:
-    """Return a finding if the same data and drawn numbers do not give the same run, else None."""
-    remedy = "a generator is not recorded, or the code depends on time or on the order of a set"
+def _unsteady_parts(first_run: Run, repeated_run: Run) -> RecordedFinding | frozenset[str]:
+    """Return the paths to parts of the result that differ though data and draws are the same.
+
+    If the runs part, this is a finding.
+    """
     parted = repeated_run.tape.parted
     if parted is not None:
-        sentence = f"even on the same data {parted.reason}: {remedy}"
-        return RecordedFinding("randomness", parted.site, sentence)
-    difference_path = where_they_differ(first_run.result, repeated_run.result)
-    if not difference_path:
-        return None
-    return RecordedFinding(
-        "randomness", "", f"even on the same data {difference_path} differs: {remedy}"
-    )
+        sentence = f"even on the same data {parted.reason}: {REMEDY_OF_RANDOMNESS}"
+        return RecordedFinding(RANDOMNESS, parted.site, sentence)
+    return frozenset(paths_of_differences(first_run.result, repeated_run.result))
+
+
+def with_unsteady_parts(verdict: Recorded, paths: frozenset[str]) -> Recorded:
+    """Return the verdict, which cannot judge parts that differ between runs on the same data."""
+    if not paths:
+        return verdict
+    shown_paths = ", ".join(sorted(paths)[:3])
+    sentence = f"even on the same data {shown_paths} differs: {REMEDY_OF_RANDOMNESS}"
+    finding = RecordedFinding(RANDOMNESS, "", sentence)
+    return replace(verdict, findings=(*verdict.findings, finding), cost=None)
 
 
 @final
@@ -184,6 +209,7 @@ class Explanation(NamedTuple):
     suspects: frozenset[DrawSite]  # call sites of further draws that may be public
     # False if a threshold that may be public was taken for a coin: then the cost may be wrong.
     has_right_cost: bool
+    evidence: Evidence | None = None  # what the findings rest on
 
 
 def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
@@ -193,17 +219,20 @@ def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
     those of the data (`other_data`).
     """
     second_run = runs.run(first_run.tape, of_neighbour=True)
-    explanation = explained_by_neighbour(first_run, second_run, stated)
+    explanation = explained_by_neighbour(runs, first_run, second_run, stated)
     if explanation.verdict.findings or not explanation.has_right_cost:
         return explanation
     distant_data = other_data(runs.data, runs.neighbour)
     if distant_data is None:
         return explanation
-    distant_run = runs._replace(data=distant_data, neighbour=distant_data).run(first_run.tape)
-    return with_other_data(explanation, first_run, distant_run)
+    distant_runs = runs._replace(neighbour=distant_data)
+    distant_run = distant_runs.run(first_run.tape, of_neighbour=True)
+    return with_other_data(explanation, distant_runs, first_run, distant_run)
 
 
-def explained_by_neighbour(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
+def explained_by_neighbour(
+    runs: Runs, first_run: Run, second_run: Run, stated: Stated
+) -> Explanation:
     """Findings and cost of a run and its replay on the neighbour.
 
     ``conflicts`` are events that released numbers whose noise would have to move in two ways.
@@ -211,55 +240,104 @@ def explained_by_neighbour(first_run: Run, second_run: Run, stated: Stated) -> E
     first_tape, second_tape = first_run.tape, second_run.tape
     pairs = pairs_of_events(first_tape, second_tape)
     spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
-    findings = [
-        *unequal_inputs(pairs),
-        *unequal_bounds(first_tape, second_tape),
-        *unequal_factors(pairs),
-        *bare_values(pairs),
-        *reused(conflicts),
-        *too_far(pairs, first_tape.blocks, stated.draws),
-        *_partings(pairs, first_run, second_run),
-    ]
-    verdict = judged(findings, spent, pairs, first_run, stated)
+    has_delta = stated.has_delta(first_run.result)
+    events = {
+        finding: index
+        for index, finding in [
+            *unequal_inputs(pairs),
+            *unequal_bounds(first_tape, second_tape),
+            *unequal_factors(pairs),
+            *bare_values(pairs),
+            *reused(conflicts, pairs),
+            *too_far(pairs, first_tape.blocks, stated.draws),
+            *_partings(first_run, second_run, has_delta),
+        ]
+    }
+    verdict = judged(list(events), spent, pairs, first_run, stated)
     has_right_cost = not (spent.levels_reordered or is_threshold(pairs, first_tape))
     suspects: frozenset[DrawSite] = frozenset()
     if verdict.findings or verdict.unchecked or not has_right_cost:
         suspects = _suspects(
             pairs, first_tape, second_tape, conflicts if verdict.findings else None
         )
-    return Explanation(verdict, first_tape.public, suspects, has_right_cost)
+    evidence = _evidence(runs, (first_run, second_run), pairs, events)
+    return Explanation(verdict, first_tape.public, suspects, has_right_cost, evidence)
 
 
-def with_other_data(explanation: Explanation, first_run: Run, distant_run: Run) -> Explanation:
-    """The explanation, with the findings of a run on other data of the same size."""
+def _evidence(
+    runs: Runs,
+    replayed: tuple[Run, Run],
+    pairs: list[EventPair],
+    events: Mapping[RecordedFinding, int],
+) -> Evidence:
+    """What findings rest on: both runs, and how they are made again with other hidden draws."""
+    first_tape = replayed[0].tape
+    seeds = itertools.count(runs.seed + 1)
+
+    def rerun(hidden: HiddenDraws | None, of_neighbour: bool) -> Run:
+        recorded = None if hidden is None else first_tape
+        reseeded_runs = runs._replace(seed=next(seeds))
+        return reseeded_runs.run(recorded, of_neighbour, varied=hidden or EVERY_DRAW)
+
+    return Evidence(replayed, rerun, hidden_draws(pairs, first_tape), dict(events))
+
+
+def with_other_data(
+    explanation: Explanation, distant_runs: Runs, first_run: Run, distant_run: Run
+) -> Explanation:
+    """The explanation, with the findings of a run on other data of the same size.
+
+    What cannot be followed there is named as unchecked, as this pair could be followed.
+    """
     pairs = pairs_of_events(first_run.tape, distant_run.tape)
-    findings = list(on_other_data(first_run.tape, distant_run.tape, pairs))
+    indexed = list(on_other_data(first_run.tape, distant_run.tape, pairs))
     if not any(exception_of(run.result) for run in (first_run, distant_run)):
-        findings += _partings(pairs, first_run, distant_run)
-    if not findings:
-        return explanation
-    extended = (
-        replace(finding, sentence=f"{finding.sentence} (on other data)") for finding in findings
-    )
-    verdict = replace(explanation.verdict, findings=tuple(dict.fromkeys(extended)))
-    return explanation._replace(
-        verdict=verdict, suspects=_suspects(pairs, first_run.tape, distant_run.tape, [])
-    )
+        indexed += _partings(first_run, distant_run, explanation.verdict.delta > 0)
+    verdict = explanation.verdict
+    events = {}
+    for index, finding in indexed:
+        on_other = replace(finding, sentence=f"{finding.sentence} (on other data)")
+        if finding.kind == NOT_FOLLOWED:
+            verdict = replace(verdict, unchecked=(*verdict.unchecked, str(on_other)))
+        else:
+            events[on_other] = index
+    if not events:
+        return explanation._replace(verdict=verdict)
+    verdict = replace(verdict, findings=tuple(events))
+    suspects = _suspects(pairs, first_run.tape, distant_run.tape, [])
+    evidence = _evidence(distant_runs, (first_run, distant_run), pairs, events)
+    return explanation._replace(verdict=verdict, suspects=suspects, evidence=evidence)
 
 
-def _partings(pairs: list[EventPair], first_run: Run, second_run: Run) -> list[RecordedFinding]:
-    """Where the second run diverged from the first, or else where the results differ."""
+def _partings(
+    first_run: Run, second_run: Run, has_delta: bool
+) -> list[tuple[int, RecordedFinding]]:
+    """Where the second run diverged from the first, or else where the results differ.
+
+    Noise that is drawn in a loop over the records, or over keys of the data that a delta may hide,
+    is drawn once less where one is missing: nothing can be followed from there.
+    """
     first_tape, second_tape = first_run.tape, second_run.tape
-    if second_tape.parted is None and len(second_tape.events) < len(first_tape.events):
-        missing_event = first_tape.events[len(second_tape.events)]
+    end = len(second_tape.events)
+    missing_event = first_tape.events[end] if end < len(first_tape.events) else None
+    if second_tape.parted is None and missing_event is not None:
         sentence = f"the second run ends before it {missing_event.verb} {missing_event.name} here"
-        second_tape.parted = Parted(missing_event.site, sentence)
+        is_sure = isinstance(missing_event, Draw | Call)
+        second_tape.parted = Parted(missing_event.site, sentence, is_sure)
     parted = second_tape.parted
-    if parted is not None:
-        return [RecordedFinding("control flow", parted.site, parted.reason)]
-    lost = lost_noise(pairs, first_tape.blocks)
-    different = unequal_result(first_run.result, second_run.result, lost)
-    return [] if different is None else [different]
+    if parted is None:
+        different = unequal_result(first_run.result, second_run.result)
+        return [] if different is None else [(end, different)]
+    sites = {parted.site, missing_event.site if missing_event is not None else ""}
+    repeats = max(sum(draw.site == site for draw in first_tape.draws()) for site in sites)
+    is_for_each = first_tape.changed is not None and repeats == first_tape.records
+    if parted.is_sure and not is_for_each and not (has_delta and repeats > 1):
+        return [(end, RecordedFinding("control flow", parted.site, parted.reason))]
+    sentence = (
+        f"{parted.reason}: noise that code takes up once for each record or key is not followed; "
+        "compare data of as many records, or name the function in `primitives`"
+    )
+    return [(end, RecordedFinding(NOT_FOLLOWED, parted.site, sentence))]
 
 
 def _suspects(

@@ -20,7 +20,8 @@ import numpy as np
 from audits.recorded_runs.comparisons import where_they_differ
 from audits.recorded_runs.event_pairs import pairs_of_events
 from audits.recorded_runs.events import Draw
-from audits.recorded_runs.findings import RecordedFinding, lost_noise, unequal_result
+from audits.recorded_runs.findings import LOST_NOISE, RecordedFinding, unequal_result
+from audits.recorded_runs.hidden_draws import EXPECTED_COUNT, MOST_OUTCOMES, hidden_draws
 from audits.recorded_runs.records import differing_rows, number_of_records
 from audits.recorded_runs.runs import Runs
 from audits.recorded_runs.tape import Tape
@@ -34,13 +35,10 @@ OTHER_COINS = 8
 MOST_REDRAWS, LEAST_REDRAWS = 400, 100
 # Events of all redraws together, for time: a longer run is redrawn fewer times.
 REDRAWN_EVENTS = 16_000
-MOST_OUTCOMES = 64  # more different results are not the answers of a coin
 ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
 # Error probability of each comparison of two outcomes.  A smaller one gives fewer false findings,
 # and needs larger excesses over the claim.
 ALPHA = 1e-7
-# An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
-EXPECTED_COUNT = 14.0
 
 
 @final
@@ -172,11 +170,12 @@ def _with_other_coins(redraws: CoinRedraws) -> RecordedFinding | None:
         replayed_tape, neighbour_result = runs.run(redrawn_tape, of_neighbour=True)
         if redrawn_tape.parted is None and replayed_tape.parted is None:
             pairs = pairs_of_events(redrawn_tape, replayed_tape)
-            lost = lost_noise(pairs, redrawn_tape.blocks)
-            finding = unequal_result(result, neighbour_result, lost)
+            finding = unequal_result(result, neighbour_result)
             if finding is not None:
                 sentence = f"{finding.sentence} (with other coins of the record)"
-                return replace(finding, sentence=sentence)
+                hidden = hidden_draws(pairs, redrawn_tape)
+                kind = finding.kind if hidden is None else LOST_NOISE
+                return replace(finding, kind=kind, sentence=sentence)
     return None
 
 

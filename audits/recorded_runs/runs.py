@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from audits.recorded_runs.comparisons import plain_result
+from audits.recorded_runs.comparisons import plain_result, without_parts
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.records import missing_record, number_of_records
-from audits.recorded_runs.tape import DrawSite, Parted, Redraw, Tape, running
+from audits.recorded_runs.tape import DrawSite, HiddenDraws, Parted, Redraw, Tape, running
 
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
 
@@ -41,16 +41,20 @@ class Runs(NamedTuple):
     neighbour: Any
     seed: int
     public: frozenset[DrawSite]  # where public randomness is drawn: it hides nothing, as no noise
+    # Paths to the parts of the result that differ between runs on the same data: they are left out.
+    unsteady: frozenset[str] = frozenset()
 
     def run(
         self,
         recorded: Tape | None = None,
         of_neighbour: bool = False,
         redraw: Redraw | None = None,
+        varied: HiddenDraws | None = None,
     ) -> Run:
         """Run the function once on a copy of the data; an exception is a result too.
 
-        The run follows the ``recorded`` tape, if there is one; `Tape` explains ``redraw``.
+        The run follows the ``recorded`` tape, if there is one; `Tape` explains ``redraw`` and
+        ``varied``.
         """
         data = self.neighbour if of_neighbour else self.data
         tape = Tape(
@@ -60,6 +64,7 @@ class Runs(NamedTuple):
             recorded,
             public=self.public,
             redraw=redraw,
+            varied=varied,
         )
         copied_data = copy.deepcopy(data)
         generator_argument = _generator_for(self.function, self.seed)
@@ -71,7 +76,9 @@ class Runs(NamedTuple):
                 pass
             except Exception as error:  # An exception is an outcome like any other.
                 result = {"exception": type(error).__name__, "message": str(error)}
-        return Run(tape, None if tape.parted is not None else result)
+        if tape.parted is not None:
+            return Run(tape, None)
+        return Run(tape, without_parts(result, self.unsteady) if self.unsteady else result)
 
 
 def _generator_for(function: Callable[..., Any], seed: int) -> dict[str, Any]:

@@ -22,13 +22,13 @@ from audits.recorded_runs.costs import declared_cost
 from audits.recorded_runs.draws.declared_calls import Primitive
 from audits.recorded_runs.event_pairs import EventPair
 from audits.recorded_runs.events import Call, Draw
-from audits.recorded_runs.findings import RecordedFinding, exception_of
+from audits.recorded_runs.findings import UNDECIDED, RecordedFinding, exception_of
 from audits.recorded_runs.runs import Run
 from audits.recorded_runs.spent import Spent
 from audits.recorded_runs.tape import Tape
 
 # Kinds of findings after which the cost is unknown: the losses of draws do not bound it.
-UNBOUNDED = {"result", "lost noise", "control flow", "input"}
+UNBOUNDED = {"result", "control flow", "input", *UNDECIDED}
 # A cost may be above a claim by this share: moves are sums of floats, and libraries round bounds
 # up.
 ROUND_OFF = 1e-6
@@ -49,6 +49,11 @@ class Stated(NamedTuple):
     claim: Claim
     delta: float | None
     draws: dict[str, Primitive]
+
+    def has_delta(self, result: Any) -> bool:
+        """Whether the claim on this result allows events that only one of the data can have."""
+        loss = _loss_of(self.claim, result)
+        return loss is not None and loss.epsilon_at(0.0) == math.inf
 
 
 @final
@@ -98,11 +103,14 @@ class Recorded:
     def outcome(self) -> Outcome:
         """FALSIFIED if something was found, SURVIVED if not and the cost is known, within a claim.
 
-        INCONCLUSIVE if noise was lost from sight, or the cost is not known, or it is above the
-        claim for an observer who sees more, or it is infinite and nothing is claimed.
+        INCONCLUSIVE if noise was lost from sight or could not be followed, if results differ on the
+        same data, or if the cost is not known, or is above the claim for an observer who sees more,
+        or is infinite and nothing is claimed.
         """
-        if any(finding.kind != "lost noise" for finding in self.findings):
+        if any(finding.kind not in UNDECIDED for finding in self.findings):
             return Outcome.FALSIFIED
+        if self.findings:
+            return Outcome.INCONCLUSIVE
         is_too_much = self.cost == math.inf or is_above(self.cost, self.claimed)
         is_undecided = self.cost is None or is_too_much
         return Outcome.INCONCLUSIVE if is_undecided else Outcome.SURVIVED

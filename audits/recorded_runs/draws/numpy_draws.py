@@ -30,7 +30,7 @@ from audits.recorded_runs.draws.record_coins import (
 )
 from audits.recorded_runs.followed_values import followed
 from audits.recorded_runs.noisy_numbers import NoisyNumber, use
-from audits.recorded_runs.tape import Tape, current_tape, unrecorded
+from audits.recorded_runs.tape import Tape, seed_in_place_of, tape_of_draw, unrecorded
 from audits.recorded_runs.views import View
 
 PLAIN_GENERATOR: Any = np.random.Generator
@@ -129,7 +129,7 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return original(self, *arguments, **options)
         bound_arguments = bound(table, arguments, options)
@@ -156,7 +156,7 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return original(self, *arguments, **options)
         arguments, options = use(arguments), {k: use(v) for k, v in options.items()}
@@ -192,7 +192,7 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return original(self, *arguments, **options)
         sample = functools.partial(unrecorded, original, self)
@@ -204,7 +204,7 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
 
 def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
     """The method ``permutation``: this run's data, in an order that the tape gives."""
-    tape = current_tape()
+    tape = tape_of_draw()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
         return base.permutation(self, x) if axis == 0 else base.permutation(self, x, axis)
@@ -217,7 +217,7 @@ def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
 
 def _shuffle(self: Any, x: Any, axis: int = 0) -> None:
     """The method ``shuffle``: the tape gives an order, to which ``x`` is rearranged in place."""
-    tape = current_tape()
+    tape = tape_of_draw()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
         base.shuffle(self, x) if axis == 0 else base.shuffle(self, x, axis)
@@ -236,7 +236,7 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
 
     The tape gives one uniform key for each element, and each slice is sorted by its keys.
     """
-    tape = current_tape()
+    tape = tape_of_draw()
     if tape is None:
         return PLAIN_GENERATOR.permuted(self, x, axis=axis, out=out)
     x = np.asarray(use(x))
@@ -272,12 +272,20 @@ class _LooksLikeBase(type):
 class RecordingGenerator(np.random.Generator, metaclass=_LooksLikeBase):
     """A generator of numpy that records within a run."""
 
+    def __init__(self, bit_generator: Any) -> None:
+        seed = seed_in_place_of(None)
+        super().__init__(bit_generator if seed is None else np.random.PCG64(seed))
+
     def __reduce__(self) -> Any:
         return RecordingGenerator, (self.bit_generator,)
 
 
 class RecordingState(np.random.RandomState, metaclass=_LooksLikeBase):
     """A legacy random state of numpy that records within a run."""
+
+    def __init__(self, seed: Any = None) -> None:
+        new_seed = seed_in_place_of(None)
+        super().__init__(use(seed) if new_seed is None else np.random.MT19937(new_seed))
 
 
 for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PLAIN_STATE)):
@@ -312,9 +320,9 @@ def recording_state(source: np.random.RandomState) -> RecordingState:
 
 def new_generator(seed: Any = None) -> Any:
     """``default_rng`` within a run: without a seed it draws from the run's own entropy."""
-    tape = current_tape()
+    tape = tape_of_draw()
     if tape is None:
-        return _plain_default_rng(seed)
+        return _plain_default_rng(seed_in_place_of(seed))
     if isinstance(seed, PLAIN_GENERATOR):
         return recording_generator(seed)
     if seed is None:

@@ -1,0 +1,259 @@
+"""Draws that code got as plain numbers: whether they may explain what a recorded run shows.
+
+An audit runs a function on data, and on a neighbour with the same random numbers, and follows the
+noise.  Some noise goes out of sight: code turns it into a plain number, draws whole numbers or bits
+that are handed out plain, draws in another thread, or asks whether a uniform number is below a
+level.  Such noise may be in any later number, and hide there what seems to show the data.
+
+So where something was found, the hidden draws alone are drawn again, many times on both data, and
+all others are replayed.  Where what a finding is about varies with them, it cannot be judged.
+Where it is always the same on the data, and another on the neighbour, they do not explain it
+(statement 7 of docs/proofs/recorded_runs.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from audits.recorded_runs.comparisons import (
+    leaves_of,
+    paths_of_differences,
+    where_they_differ,
+)
+from audits.recorded_runs.event_pairs import EventPair
+from audits.recorded_runs.events import Call, Draw, Event, Question
+from audits.recorded_runs.findings import LOST_NOISE, NOT_FOLLOWED, UNDECIDED, RecordedFinding
+from audits.recorded_runs.runs import Run
+from audits.recorded_runs.tape import HiddenDraws, Tape
+from audits.recorded_runs.verdict import Recorded
+
+# An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
+EXPECTED_COUNT = 14.0
+MOST_REDRAWS = 400  # runs on each of the two data sets
+REDRAWN_EVENTS = 200_000  # of all runs on one of them, for time: a longer run is repeated less
+MOST_OUTCOMES = 64  # more different outcomes are not the answers of coins
+FEW_RUNS = 5  # if no outcome came twice in so many runs, it is not one of a few
+EVERY_DRAW = HiddenDraws(0, frozenset(), np.empty(0, dtype=np.int64), ())
+WHOLE = ""  # stands for the whole result among the paths of its parts
+ORDERS = {"permutation", "permuted", "shuffle", "sample"}  # draws of row numbers
+
+
+def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
+    """Return the draws of the first run that went out of sight; None if there are none.
+
+    Orders and samples of records are no noise, and neither are the coins of which each record has
+    its own: `answered_by_coins` draws those again.
+    """
+    stop = max((block.stop for block in tape.blocks), default=0)
+    is_hidden, is_seen, is_coin = np.zeros((3, stop + 1), dtype=bool)
+    drawn_by = np.zeros(stop + 1, dtype=int)  # the number of the event that drew a noise
+    events: set[int] = set()
+    for index in reversed(range(len(pairs))):
+        event, noisy = pairs[index].recorded, pairs[index].recorded.noisy
+        if noisy is None:
+            if isinstance(event, Draw) and _is_plain_noise(event, pairs[index].replayed, tape):
+                events.add(index)
+            continue
+        # A number without noise has the index -1, and marks the last element, which is spare.
+        numbers = noisy.view.noises.ravel()
+        drawn_by[numbers] = index
+        is_coin[numbers] |= isinstance(event, Draw) and event.coins
+        is_seen[numbers] |= bool(noisy.steps or noisy.questions or not noisy.pure)
+        is_hidden[numbers] |= noisy.pure and bool(noisy.used or noisy.questions)
+    noises = np.flatnonzero((is_hidden | ~is_seen)[:stop] & ~is_coin[:stop])
+    events |= set(drawn_by[noises].tolist())
+    sites = dict.fromkeys([*(tape.events[k].site for k in sorted(events)), *tape.elsewhere])
+    first = 0 if tape.elsewhere else min(events, default=0)
+    return HiddenDraws(first, frozenset(events), noises, tuple(sites)) if sites else None
+
+
+def _is_plain_noise(draw: Draw, replayed: Event, tape: Tape) -> bool:
+    """Return whether plain numbers that were drawn may be noise: no rows, no private chances."""
+    is_row = tape.records in (draw.of_records, draw.equal.get("the number of candidates"))
+    if draw.of_records is not None or is_row or draw.name in ORDERS:
+        return False
+    if draw.parameter is None or not isinstance(replayed, Draw) or replayed.parameter is None:
+        return draw.coins
+    return not draw.parameter.losses(draw.parameter.value, replayed.parameter.value)
+
+
+@final
+class Evidence(NamedTuple):
+    """What two runs showed: the runs, how each is made again, and which events findings are about.
+
+    ``rerun`` draws the hidden draws again, or all draws if there are none of them; on the first
+    data, or else on the second.
+    """
+
+    runs: tuple[Run, Run]
+    rerun: Callable[[HiddenDraws | None, bool], Run]
+    hidden: HiddenDraws | None
+    events: dict[RecordedFinding, int]  # the number of the event that a finding is about
+
+
+def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence) -> Recorded:
+    """Return the verdict, in which findings that hidden draws may explain are lost noise.
+
+    Where nothing could be followed, all draws are drawn again, and what a result then always shows
+    of one of the data alone is a finding.
+    """
+    hidden = evidence.hidden
+    claimed = 1.0 if verdict.claimed is None else min(verdict.claimed, 100.0)
+    needed = math.ceil(EXPECTED_COUNT * math.exp(claimed))
+    sizes = [len(run.tape.events) for run in evidence.runs]
+    most = min(MOST_REDRAWS, REDRAWN_EVENTS // max(*sizes, 1))
+    if any(finding.kind == NOT_FOLLOWED for finding in verdict.findings):
+        in_result = RecordedFinding("result", "", "")
+        redrawn = _Redrawn(evidence, None, {in_result})
+        while redrawn.is_open(in_result, needed, most):
+            redrawn.add()
+        if not redrawn.excludes(in_result, needed):
+            return verdict
+        path = redrawn.path_of_data(needed)
+        sentence = f"{path} had a value often on one of the data, and never on the other"
+        shown = RecordedFinding("result", "", sentence)
+        return replace(verdict, findings=(shown, *verdict.findings))
+    # What came before the first hidden draw, none of them can explain.
+    doubtful = {
+        finding
+        for finding in verdict.findings
+        if hidden is not None
+        and finding.kind not in UNDECIDED
+        and evidence.events.get(finding, hidden.first) >= hidden.first
+    }
+    if hidden is None or not doubtful:
+        return verdict
+    redrawn = _Redrawn(evidence, hidden, doubtful)
+    shown_anyway: set[RecordedFinding] = set()
+    while any(redrawn.is_open(finding, needed, most) for finding in doubtful - shown_anyway):
+        redrawn.add()
+        shown_anyway = {finding for finding in doubtful if redrawn.excludes(finding, needed)}
+    sites = ", ".join(hidden.sites[:3])
+    findings = [
+        RecordedFinding(
+            LOST_NOISE,
+            finding.site or hidden.sites[0],
+            f"{finding.sentence}, but noise drawn at {sites} was lost from sight before it was "
+            "added: name the function that adds it in `primitives`",
+        )
+        if finding in doubtful - shown_anyway
+        else finding
+        for finding in verdict.findings
+    ]
+    return replace(verdict, findings=tuple(dict.fromkeys(findings)))
+
+
+@final
+class _Redrawn:
+    """Runs in which draws were drawn again, compared with those of the evidence."""
+
+    def __init__(
+        self, evidence: Evidence, hidden: HiddenDraws | None, findings: set[RecordedFinding]
+    ) -> None:
+        self.evidence, self.hidden = evidence, hidden
+        # numbers of the events that are compared; None stands for all that have noise
+        self.watched = {evidence.events.get(finding) for finding in findings}
+        self.runs = 0  # on each of the two data
+        self.varying: set[int] = set()  # numbers of events that differ on one of them
+        # For the whole result, and for each part that differs: its values, and how often each came
+        # on the two data.
+        self.outcomes: dict[str, list[tuple[Any, list[int]]]] = {WHOLE: []}
+
+    def add(self) -> None:
+        """Run the function once more on both data."""
+        repeated = [self.evidence.rerun(self.hidden, is_second) for is_second in (False, True)]
+        if not self.runs:
+            paths = paths_of_differences(*(run.result for run in repeated))
+            self.outcomes.update({path: [] for path in paths})
+        self.runs += 1
+        for side, (run, again) in enumerate(zip(self.evidence.runs, repeated, strict=True)):
+            self._compare(run.tape, again.tape)
+            parts = {} if again.tape.parted is not None else dict(leaves_of(again.result))
+            parts[WHOLE] = again.result
+            for path, values in self.outcomes.items():
+                value = parts.get(path)
+                matches = (counts for seen, counts in values if not where_they_differ(seen, value))
+                counts = next(matches, None)
+                if counts is None:
+                    counts = [0, 0]
+                    values.append((value, counts))
+                counts[side] += 1
+        self.outcomes = {
+            path: values for path, values in self.outcomes.items() if len(values) <= MOST_OUTCOMES
+        }
+
+    def _compare(self, tape: Tape, again: Tape) -> None:
+        """Note which of the watched events differ; where the runs part, all that follow do."""
+        stop = min(len(tape.events), len(again.events))
+        for index in range(stop):
+            event = tape.events[index]
+            is_watched = index in self.watched or (None in self.watched and event.noisy is not None)
+            if is_watched and where_they_differ(_facts(event), _facts(again.events[index])):
+                self.varying.add(index)
+        if len(tape.events) != len(again.events) or str(tape.parted) != str(again.parted):
+            self.varying |= set(range(stop, len(tape.events) + 1))
+        if where_they_differ(tape.bounds, again.bounds):
+            self.varying.add(len(tape.events))
+
+    def excludes(self, finding: RecordedFinding, needed: int) -> bool:
+        """Whether the draws do not explain a finding, by what these runs showed."""
+        if _is_about_result(finding):
+            return bool(self.path_of_data(needed))
+        return self.runs >= needed and not self._varies(finding)
+
+    def is_open(self, finding: RecordedFinding, needed: int, most: int) -> bool:
+        """Whether more runs, but no more than the most, may still exclude it."""
+        if not _is_about_result(finding):
+            return most >= needed > self.runs and not self._varies(finding)
+        if self.runs < FEW_RUNS:
+            return most >= needed
+        largest = max(
+            (
+                max(counts)
+                for values in self.outcomes.values()
+                for _, counts in values
+                if min(counts) == 0
+            ),
+            default=0,
+        )
+        return 1 < largest < needed and self.runs < most and largest * most >= needed * self.runs
+
+    def path_of_data(self, needed: int) -> str:
+        """The path to what came so often on one of the data and never on the other; "" if none."""
+        return next(
+            (
+                path or "the result"
+                for path, values in reversed(self.outcomes.items())
+                for _, counts in values
+                if max(counts) >= needed and min(counts) == 0
+            ),
+            "",
+        )
+
+    def _varies(self, finding: RecordedFinding) -> bool:
+        """Whether the event that a finding is about differs; of a cost, one that has noise."""
+        index = self.evidence.events.get(finding)
+        return bool(self.varying) if index is None else index in self.varying
+
+
+def _is_about_result(finding: RecordedFinding) -> bool:
+    """Whether a finding is about the results of the runs, of which one may be an exception."""
+    return finding.kind == "result" or (finding.kind == "control flow" and not finding.site)
+
+
+def _facts(event: Event) -> list[Any]:
+    """What an event shows of the data, other than its output."""
+    views = [] if event.noisy is None else [event.noisy.view]
+    if isinstance(event, Question):
+        views += event.sides or ()
+    facts: list[Any] = [event.equal, *(part for view in views for part in view)]
+    if isinstance(event, Call):
+        facts.append(event.private_value)
+    if isinstance(event, Draw) and event.parameter is not None:
+        facts.append(event.parameter.value)
+    return facts
