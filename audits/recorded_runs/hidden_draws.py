@@ -13,6 +13,7 @@ Where it is always the same on the data, and another on the neighbour, they do n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,10 +26,10 @@ from audits.recorded_runs.comparisons import (
     paths_of_differences,
     where_they_differ,
 )
-from audits.recorded_runs.event_pairs import EventPair
+from audits.recorded_runs.event_pairs import EventPair, pairs_of_events
 from audits.recorded_runs.events import Call, Draw, Event, Question
 from audits.recorded_runs.findings import LOST_NOISE, NOT_FOLLOWED, UNDECIDED, RecordedFinding
-from audits.recorded_runs.runs import Run
+from audits.recorded_runs.runs import Run, Runs
 from audits.recorded_runs.tape import HiddenDraws, Tape
 from audits.recorded_runs.verdict import Recorded
 
@@ -53,10 +54,10 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     is_hidden, is_seen, is_coin = np.zeros((3, stop + 1), dtype=bool)
     drawn_by = np.zeros(stop + 1, dtype=int)  # the number of the event that drew a noise
     events: set[int] = set()
-    for index in reversed(range(len(pairs))):
-        event, noisy = pairs[index].recorded, pairs[index].recorded.noisy
+    for index, event in reversed(list(enumerate(tape.events))):
+        noisy, pair = event.noisy, pairs[index] if index < len(pairs) else None
         if noisy is None:
-            if isinstance(event, Draw) and _is_plain_noise(event, pairs[index].replayed, tape):
+            if isinstance(event, Draw) and _is_plain_noise(event, pair, tape):
                 events.add(index)
             continue
         # A number without noise has the index -1, and marks the last element, which is spare.
@@ -64,19 +65,27 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         drawn_by[numbers] = index
         is_coin[numbers] |= isinstance(event, Draw) and event.coins
         is_seen[numbers] |= bool(noisy.steps or noisy.questions or not noisy.pure)
-        is_hidden[numbers] |= noisy.pure and bool(noisy.used or noisy.questions)
+        # Libraries add a location to noise: where it is 0 in both runs, the noise is still alone.
+        moved = None if pair is None else pair.moved
+        is_at_zero = moved is not None and not (moved.gap.any() or noisy.view.value.any())
+        is_hidden[numbers] |= (noisy.pure and bool(noisy.used or noisy.questions)) or (
+            noisy.used and is_at_zero
+        )
     noises = np.flatnonzero((is_hidden | ~is_seen)[:stop] & ~is_coin[:stop])
     events |= set(drawn_by[noises].tolist())
+    if not events and not tape.elsewhere:
+        return None
     sites = dict.fromkeys([*(tape.events[k].site for k in sorted(events)), *tape.elsewhere])
-    first = 0 if tape.elsewhere else min(events, default=0)
-    return HiddenDraws(first, frozenset(events), noises, tuple(sites)) if sites else None
+    first = -1 if tape.elsewhere else min(events)
+    return HiddenDraws(first, frozenset(events), noises, tuple(sites))
 
 
-def _is_plain_noise(draw: Draw, replayed: Event, tape: Tape) -> bool:
+def _is_plain_noise(draw: Draw, pair: EventPair | None, tape: Tape) -> bool:
     """Return whether plain numbers that were drawn may be noise: no rows, no private chances."""
     is_row = tape.records in (draw.of_records, draw.equal.get("the number of candidates"))
     if draw.of_records is not None or is_row or draw.name in ORDERS:
         return False
+    replayed = None if pair is None else pair.replayed
     if draw.parameter is None or not isinstance(replayed, Draw) or replayed.parameter is None:
         return draw.coins
     return not draw.parameter.losses(draw.parameter.value, replayed.parameter.value)
@@ -96,12 +105,30 @@ class Evidence(NamedTuple):
     events: dict[RecordedFinding, int]  # the number of the event that a finding is about
 
 
-def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence) -> Recorded:
+def evidence_of(
+    runs: Runs, replayed: tuple[Run, Run], events: dict[RecordedFinding, int]
+) -> Evidence:
+    """The evidence for findings of a run of the function, and its replay."""
+    first_tape, second_tape = (run.tape for run in replayed)
+    seeds = itertools.count(runs.seed + 1)
+
+    def rerun(hidden: HiddenDraws | None, of_neighbour: bool) -> Run:
+        recorded = None if hidden is None else first_tape
+        reseeded_runs = runs._replace(seed=next(seeds))
+        return reseeded_runs.run(recorded, of_neighbour, varied=hidden or EVERY_DRAW)
+
+    hidden = hidden_draws(pairs_of_events(first_tape, second_tape), first_tape)
+    return Evidence(replayed, rerun, hidden, events)
+
+
+def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence | None) -> Recorded:
     """Return the verdict, in which findings that hidden draws may explain are lost noise.
 
     Where nothing could be followed, all draws are drawn again, and what a result then always shows
     of one of the data alone is a finding.
     """
+    if evidence is None:
+        return verdict
     hidden = evidence.hidden
     claimed = 1.0 if verdict.claimed is None else min(verdict.claimed, 100.0)
     needed = math.ceil(EXPECTED_COUNT * math.exp(claimed))
@@ -118,13 +145,13 @@ def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence) -> Recorded
         sentence = f"{path} had a value often on one of the data, and never on the other"
         shown = RecordedFinding("result", "", sentence)
         return replace(verdict, findings=(shown, *verdict.findings))
-    # What came before the first hidden draw, none of them can explain.
+    # What came before the first hidden draw, or with it, none of them can explain.
     doubtful = {
         finding
         for finding in verdict.findings
         if hidden is not None
         and finding.kind not in UNDECIDED
-        and evidence.events.get(finding, hidden.first) >= hidden.first
+        and evidence.events.get(finding, math.inf) > hidden.first
     }
     if hidden is None or not doubtful:
         return verdict

@@ -13,7 +13,6 @@ suspect, and the runs are repeated with it public (docs/proofs/recorded_runs.md,
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, final
@@ -41,18 +40,13 @@ from audits.recorded_runs.findings import (
     unequal_inputs,
     unequal_result,
 )
-from audits.recorded_runs.hidden_draws import (
-    EVERY_DRAW,
-    Evidence,
-    explained_by_hidden_draws,
-    hidden_draws,
-)
+from audits.recorded_runs.hidden_draws import Evidence, evidence_of, explained_by_hidden_draws
 from audits.recorded_runs.noise_shifts import Conflict, Laws
 from audits.recorded_runs.patches import patched
 from audits.recorded_runs.records import larger_first, other_data
 from audits.recorded_runs.redrawn_coins import answered_by_coins
 from audits.recorded_runs.runs import Run, Runs
-from audits.recorded_runs.tape import DrawSite, HiddenDraws, Parted, Tape
+from audits.recorded_runs.tape import DrawSite, Parted, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, Stated, judged, without_replay
 from audits.recorded_runs.views import View
 from audits.values.tracebacks import without_values
@@ -157,9 +151,10 @@ def record(
         go_back()
         # A finding is tested with no public draws, a verdict without one with those it assumes.
         public_draws = frozenset() if reported.verdict.findings else reported.public
-        verdict = answered_by_coins(reported.verdict, runs._replace(public=public_draws))
-        if reported.evidence is not None:
-            verdict = explained_by_hidden_draws(verdict, reported.evidence)
+        verdict, evidence = answered_by_coins(
+            reported.verdict, reported.evidence, runs._replace(public=public_draws)
+        )
+        verdict = explained_by_hidden_draws(verdict, evidence)
         return with_unsteady_parts(verdict, runs.unsteady)
 
 
@@ -260,26 +255,8 @@ def explained_by_neighbour(
         suspects = _suspects(
             pairs, first_tape, second_tape, conflicts if verdict.findings else None
         )
-    evidence = _evidence(runs, (first_run, second_run), pairs, events)
+    evidence = evidence_of(runs, (first_run, second_run), events)
     return Explanation(verdict, first_tape.public, suspects, has_right_cost, evidence)
-
-
-def _evidence(
-    runs: Runs,
-    replayed: tuple[Run, Run],
-    pairs: list[EventPair],
-    events: Mapping[RecordedFinding, int],
-) -> Evidence:
-    """What findings rest on: both runs, and how they are made again with other hidden draws."""
-    first_tape = replayed[0].tape
-    seeds = itertools.count(runs.seed + 1)
-
-    def rerun(hidden: HiddenDraws | None, of_neighbour: bool) -> Run:
-        recorded = None if hidden is None else first_tape
-        reseeded_runs = runs._replace(seed=next(seeds))
-        return reseeded_runs.run(recorded, of_neighbour, varied=hidden or EVERY_DRAW)
-
-    return Evidence(replayed, rerun, hidden_draws(pairs, first_tape), dict(events))
 
 
 def with_other_data(
@@ -305,7 +282,7 @@ def with_other_data(
         return explanation._replace(verdict=verdict)
     verdict = replace(verdict, findings=tuple(events))
     suspects = _suspects(pairs, first_run.tape, distant_run.tape, [])
-    evidence = _evidence(distant_runs, (first_run, distant_run), pairs, events)
+    evidence = evidence_of(distant_runs, (first_run, distant_run), events)
     return explanation._replace(verdict=verdict, suspects=suspects, evidence=evidence)
 
 
