@@ -7,12 +7,14 @@ import itertools
 import os
 import random
 import secrets
+import sysconfig
 from collections.abc import Iterator
 from types import FrameType
 
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+STANDARD = sysconfig.get_path("stdlib")  # the folder of Python's own modules
 # Code in these files draws for its callers, so the call site is the first frame outside of them.
 PASSED_OVER = [HERE, os.path.dirname(np.__file__), random.__file__, secrets.__file__]
 LIBRARIES = tuple(
@@ -49,6 +51,11 @@ def _frames_of_code() -> Iterator[FrameType]:
         ):
             yield frame
         frame = frame.f_back
+
+
+def is_library(path: str) -> bool:
+    """Return whether a file is of Python or of an installed package, and not the user's."""
+    return path.startswith((STANDARD, HERE, "<")) or "-packages" + os.sep in path
 
 
 def is_importing() -> bool:

@@ -13,11 +13,9 @@ import functools
 import importlib
 import inspect
 import math
-import os
 import random
 import secrets
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from accountant.errors import ParameterError
-from audits.recorded_runs.call_sites import HERE, call_site
+from audits.recorded_runs.call_sites import call_site, is_library
 from audits.recorded_runs.draws.declared_calls import Primitive, recording_call
 from audits.recorded_runs.draws.draw_tables import COINS, NOISE
 from audits.recorded_runs.draws.library_calls import library_patches
@@ -62,7 +60,6 @@ PYTHON_DRAWS = (
 FUNCTIONS_OF_MATH = (
     "log", "log1p", "exp", "expm1", "sqrt", "cos", "sin", "tan", "fabs", "copysign",
 )  # fmt: skip
-STANDARD = sysconfig.get_path("stdlib")  # the folder of Python's own modules
 # Functions of `numpy.random` that are a method of another name.
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 PLAIN_KINDS = (PLAIN_GENERATOR, PLAIN_STATE)
@@ -222,8 +219,7 @@ def _blank_array(original: Callable[..., Any]) -> Callable[..., Any]:
         is_plain = type(array) is np.ndarray and array.dtype == float
         frame = inspect.currentframe()
         caller = frame.f_back.f_code.co_filename if frame is not None and frame.f_back else ""
-        is_library = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
-        if current_tape() is None or not is_plain or is_library:
+        if current_tape() is None or not is_plain or is_library(caller):
             return array
         if original.__name__ in ("empty", "empty_like"):
             array[...] = 0.0  # uninitialised memory must not reach the results

@@ -40,6 +40,7 @@ from audits.recorded_runs.findings import (
     unequal_inputs,
     unequal_result,
 )
+from audits.recorded_runs.held_state import HeldState
 from audits.recorded_runs.hidden_draws import Evidence, evidence_of, explained_by_hidden_draws
 from audits.recorded_runs.noise_shifts import Conflict, Laws
 from audits.recorded_runs.patches import patched
@@ -131,12 +132,14 @@ def record(
     public: frozenset[DrawSite] = frozenset()
     tried: list[Explanation] = []
     with patched(named, function, seed) as go_back:
-        runs = Runs(function, data, neighbour, seed, public)
+        state = HeldState(function)
+        runs = Runs(function, data, neighbour, seed, state, public)
         while len(tried) < MOST_TRIES:
             go_back()
             runs = runs._replace(public=public)
             first_run = runs.run()
             if not tried:
+                kept = state.changes()
                 unsteady = _unsteady_parts(first_run, runs.run(first_run.tape))
                 if isinstance(unsteady, RecordedFinding):
                     return without_replay(unsteady, delta, first_run.tape)
@@ -155,7 +158,8 @@ def record(
             reported.verdict, reported.evidence, runs._replace(public=public_draws)
         )
         verdict = explained_by_hidden_draws(verdict, evidence)
-        return with_unsteady_parts(verdict, runs.unsteady)
+        state.restore()
+        return with_unsteady_parts(verdict, runs.unsteady, kept)
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
@@ -185,8 +189,17 @@ def _unsteady_parts(first_run: Run, repeated_run: Run) -> RecordedFinding | froz
     return frozenset(paths_of_differences(first_run.result, repeated_run.result))
 
 
-def with_unsteady_parts(verdict: Recorded, paths: frozenset[str]) -> Recorded:
-    """Return the verdict, which cannot judge parts that differ between runs on the same data."""
+def with_unsteady_parts(verdict: Recorded, paths: frozenset[str], kept: list[str]) -> Recorded:
+    """Return the verdict, which cannot judge parts that differ between runs on the same data.
+
+    ``kept`` is what the function kept from its call.
+    """
+    if kept:
+        note = (
+            f"what later calls show, as the function keeps {', '.join(kept[:3])}; "
+            "each run began as the first one did"
+        )
+        verdict = replace(verdict, unchecked=(*verdict.unchecked, note))
     if not paths:
         return verdict
     shown_paths = ", ".join(sorted(paths)[:3])

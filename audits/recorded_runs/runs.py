@@ -15,6 +15,7 @@ import numpy as np
 
 from audits.recorded_runs.comparisons import plain_result, without_parts
 from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
+from audits.recorded_runs.held_state import HeldState
 from audits.recorded_runs.records import missing_record, number_of_records
 from audits.recorded_runs.tape import DrawSite, HiddenDraws, Parted, Redraw, Tape, running
 
@@ -40,6 +41,7 @@ class Runs(NamedTuple):
     data: Any
     neighbour: Any
     seed: int
+    state: HeldState  # what the function keeps from one call to the next
     public: frozenset[DrawSite]  # where public randomness is drawn: it hides nothing, as no noise
     # Paths to the parts of the result that differ between runs on the same data: they are left out.
     unsteady: frozenset[str] = frozenset()
@@ -67,6 +69,7 @@ class Runs(NamedTuple):
             varied=varied,
         )
         copied_data = copy.deepcopy(data)
+        self.state.restore()
         generator_argument = _generator_for(self.function, self.seed)
         result: Any = None
         with running(tape):
