@@ -13,12 +13,14 @@ import functools
 import importlib
 import inspect
 import math
+import os
 import random
 import secrets
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import numpy as np
@@ -46,10 +48,11 @@ from audits.recorded_runs.draws.python_draws import (
 from audits.recorded_runs.draws.torch_draws import torch_patches
 from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.noisy_numbers import is_noise_alone, plain, use
-from audits.recorded_runs.tape import current_tape, within_a_run
+from audits.recorded_runs.tape import current_tape, new_seed_bits, noting_a_process, within_a_run
 
 # These modules, and those inside of them, keep their references to what is replaced.
 LEFT_ALONE = ("numpy.", "torch.", "random.", "secrets.", "audits.recorded_runs.")
+OTHER_DRAWS = ("permutation", "shuffle", "multivariate_normal")  # further functions of numpy
 PYTHON_DRAWS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
     "choice", "choices", "sample", "randint", "randrange", "triangular", "betavariate",
@@ -140,7 +143,7 @@ def _replacements(
 
 def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     """Replacements in numpy and in the laws of scipy; ``state`` is the new global generator."""
-    for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
+    for name in {*NOISE, *COINS, *PARAMETRIC, *OTHER_DRAWS}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
             yield np.random, name, within_a_run(method, getattr(np.random, name))
@@ -251,6 +254,12 @@ def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     yield secrets, "_sysrand", system
     yield secrets, "randbits", within_a_run(system.getrandbits, secrets.randbits)
     yield secrets, "choice", within_a_run(system.choice, secrets.choice)
+    yield os, "urandom", within_a_run(system.randbytes, os.urandom)
+    # A bit generator without a seed takes one from here.
+    bit_generators = sys.modules["numpy.random.bit_generator"]
+    seed_of_run = within_a_run(new_seed_bits, vars(bit_generators)["randbits"])
+    yield bit_generators, "randbits", seed_of_run
+    yield BaseProcess, "start", noting_a_process(BaseProcess.start)
 
 
 def named_function(named: Any) -> tuple[Any, str, Any]:

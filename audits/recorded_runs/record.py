@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from audits.claims.findings import Outcome
 from audits.recorded_runs.comparisons import paths_of_differences, without_parts
 from audits.recorded_runs.costs import spent_between
 from audits.recorded_runs.draws.declared_calls import Primitive, primitive_of
@@ -44,12 +45,18 @@ from audits.recorded_runs.held_state import HeldState
 from audits.recorded_runs.hidden_draws import Evidence, evidence_of, explained_by_hidden_draws
 from audits.recorded_runs.noise_shifts import Conflict, Laws
 from audits.recorded_runs.patches import patched
-from audits.recorded_runs.records import larger_first, other_data
+from audits.recorded_runs.records import (
+    exchanged_extreme,
+    larger_first,
+    number_of_records,
+    other_data,
+)
 from audits.recorded_runs.redrawn_coins import answered_by_coins
 from audits.recorded_runs.runs import Run, Runs
 from audits.recorded_runs.tape import DrawSite, Parted, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, Stated, judged, without_replay
 from audits.recorded_runs.views import View
+from audits.recorded_runs.watched_lines import WatchedLines, bare_branches, mixed_records
 from audits.values.tracebacks import without_values
 
 # Largest number of first runs, each with its replays.  Draws that the verdict on one suspects to be
@@ -158,6 +165,9 @@ def record(
             reported.verdict, reported.evidence, runs._replace(public=public_draws)
         )
         verdict = explained_by_hidden_draws(verdict, evidence)
+        if verdict.outcome is not Outcome.FALSIFIED and reported.evidence is not None:
+            first_tape = reported.evidence.runs[0].tape
+            verdict = with_watched_lines(verdict, runs._replace(public=reported.public), first_tape)
         state.restore()
         return with_unsteady_parts(verdict, runs.unsteady, kept)
 
@@ -175,6 +185,26 @@ def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Prim
         else:
             functions[key] = primitive_of(declared)
     return functions, draws
+
+
+def with_watched_lines(verdict: Recorded, runs: Runs, first_tape: Tape) -> Recorded:
+    """Return the verdict, with branches without noise, and statistics of all records.
+
+    More runs show them.  Besides the neighbour, they are on data in which the record with the
+    largest or the smallest number is another one.
+    """
+    others = [runs.neighbour, *(exchanged_extreme(runs.data, k) for k in (True, False))]
+    watched = []
+    for data in (runs.data, *(other for other in others if other is not None)):
+        lines = WatchedLines(number_of_records(data))
+        watched_runs = runs._replace(neighbour=runs.neighbour if data is runs.data else data)
+        watched_runs.run(first_tape, data is not runs.data, watched=lines)
+        watched.append(lines)
+    return replace(
+        verdict,
+        findings=(*verdict.findings, *mixed_records(watched[0], watched[1:])),
+        unchecked=(*verdict.unchecked, *bare_branches(watched[0], watched[1:])),
+    )
 
 
 def _unsteady_parts(first_run: Run, repeated_run: Run) -> RecordedFinding | frozenset[str]:

@@ -6,6 +6,7 @@ the outputs of that one instead of drawing.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from audits.recorded_runs.draws.numpy_draws import RecordingGenerator
 from audits.recorded_runs.held_state import HeldState
 from audits.recorded_runs.records import missing_record, number_of_records
 from audits.recorded_runs.tape import DrawSite, HiddenDraws, Parted, Redraw, Tape, running
+from audits.recorded_runs.watched_lines import WatchedLines
 
 GENERATORS = ("rng", "generator", "random_state")  # arguments that get a recording generator
 
@@ -52,11 +54,12 @@ class Runs(NamedTuple):
         of_neighbour: bool = False,
         redraw: Redraw | None = None,
         varied: HiddenDraws | None = None,
+        watched: WatchedLines | None = None,
     ) -> Run:
         """Run the function once on a copy of the data; an exception is a result too.
 
         The run follows the ``recorded`` tape, if there is one; `Tape` explains ``redraw`` and
-        ``varied``.
+        ``varied``.  Lines are looked at if they are ``watched``.
         """
         data = self.neighbour if of_neighbour else self.data
         tape = Tape(
@@ -74,7 +77,8 @@ class Runs(NamedTuple):
         result: Any = None
         with running(tape):
             try:
-                result = plain_result(self.function(copied_data, **generator_argument))
+                with contextlib.nullcontext() if watched is None else watched.looking():
+                    result = plain_result(self.function(copied_data, **generator_argument))
             except Parted:
                 pass
             except Exception as error:  # An exception is an outcome like any other.

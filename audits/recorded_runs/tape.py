@@ -367,3 +367,21 @@ def within_a_run(recording: Callable[..., Any], original: Callable[..., Any]) ->
         return (original if tape_of_draw() is None else recording)(*arguments, **options)
 
     return call
+
+
+def noting_a_process(start: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that starts a process, and notes the line: what it draws is not recorded."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if _tapes_under_way:
+            _tapes_under_way[-1].elsewhere.append(call_site())
+        return start(*arguments, **options)
+
+    return call
+
+
+def new_seed_bits(count: int) -> int:
+    """Random bits for a seed, from the entropy of the run."""
+    tape: Any = current_tape()  # the caller has checked that a tape is active
+    words = tape.new_seed().generate_state(-(-count // 32))
+    return int.from_bytes(words.tobytes(), "little") % 2**count

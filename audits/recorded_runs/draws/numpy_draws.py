@@ -35,6 +35,7 @@ from audits.recorded_runs.views import View
 
 PLAIN_GENERATOR: Any = np.random.Generator
 PLAIN_STATE: Any = np.random.RandomState
+ROUND_OFF = 1e-12  # variances below this share of the largest one are 0
 
 
 @final
@@ -176,6 +177,49 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
     return method
 
 
+def _multivariate_normal(
+    self: Any, mean: Any, cov: Any, size: Any = None, *arguments: Any, **options: Any
+) -> Any:
+    """The method ``multivariate_normal``: a linear map of independent Gaussian noises, plus a mean.
+
+    Along axes of ``cov`` without noise, any move of the mean is seen.
+    """
+    base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
+    tape = tape_of_draw()
+    if tape is None:
+        return base.multivariate_normal(self, mean, cov, size, *arguments, **options)
+    mean, cov = np.asarray(use(mean), dtype=float), np.asarray(use(cov), dtype=float)
+
+    def draw() -> Any:
+        return unrecorded(base.multivariate_normal, self, mean, cov, size, *arguments, **options)
+
+    if draw_site() in tape.public:
+        return _public_numbers(
+            tape, "multivariate_normal", draw, {"mean": mean, "cov": cov, "size": size}, None
+        )
+    expected = tape.expected()
+    event = tape.draw("multivariate_normal", draw, equal={"cov": cov, "size": size})
+    if event.shape[-1:] != mean.shape:
+        tape.leave(event.site, "multivariate_normal has another shape in the second run")
+    variances, axes = np.linalg.eigh(cov)
+    is_noisy = variances > ROUND_OFF * variances.max(initial=0.0)
+    root = axes[:, is_noisy] * np.sqrt(variances[is_noisy])
+    shape = (*event.shape[:-1], root.shape[1])
+    noises = tape.number_noises("gaussian", 1.0, "multivariate_normal", shape)[..., 0]
+    parts = (*event.shape, root.shape[1])
+    view = View(
+        np.broadcast_to(noises[..., None, :], parts),
+        np.broadcast_to(root, parts),
+        np.broadcast_to(mean, event.shape),
+    )
+    is_pure = (
+        not mean.any() if expected is None else expected.noisy is not None and expected.noisy.pure
+    )
+    noise = NoisyNumber(event.output, event.site, view, is_pure)
+    tape.complete(event, noisy=noise)
+    return followed(noise)
+
+
 def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
     """The end of integers from 0 to before it, which may be row numbers; None for other integers.
 
@@ -298,7 +342,8 @@ for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PL
     for _name in PARAMETRIC:
         setattr(_class, _name, _parametric_method(_name, _base))
     for _name, _method in (
-        ("permutation", _permutation), ("shuffle", _shuffle), ("permuted", _permuted)
+        ("permutation", _permutation), ("shuffle", _shuffle), ("permuted", _permuted),
+        ("multivariate_normal", _multivariate_normal),
     ):  # fmt: skip
         if hasattr(_base, _name):  # a state has no ``permuted``
             setattr(_class, _name, _method)

@@ -1,0 +1,259 @@
+"""What code does with private numbers that have no noise: branches, and statistics of all records.
+
+An audit runs a function on data, and on a neighbour with the same noise.  A branch on a number
+without noise, such as ``if len(data) < 10``, may take the same way for both, and then nothing
+differs.  Neither does it where the records are first divided by a statistic of all of them, as in
+standardising, and this pair moves the statistic little.  Neither is a fault for sure, so that it is
+named with its line, as something that this pair did not check.
+
+While the function runs once more on each of the two data, each line of the user's code is looked
+at just before it runs.  Expressions that have no side effects are evaluated there a second time:
+what is compared in a branch, and what has as many rows as there are records.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import sys
+import types
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from audits.recorded_runs.call_sites import is_library, shown_path
+from audits.recorded_runs.findings import NOT_FOLLOWED, RecordedFinding
+from audits.recorded_runs.noisy_numbers import noisy_of
+from audits.recorded_runs.tape import running
+
+MOST_LOOKS = 200  # how often one line is looked at in one run
+DIGITS = 9  # after the first one, up to which numbers of two runs are compared
+MOST_NUMBERS = 10**6  # arrays of more numbers are not looked at
+SCALARS = (bool, int, float, complex, str, bytes, type(None), np.generic, range)
+# Methods and functions that compute and change nothing.
+PURE = {
+    "abs", "all", "any", "argmax", "argmin", "argsort", "array", "asarray", "astype", "bincount",
+    "bool", "clip", "copy", "corrcoef", "count", "cov", "cumsum", "describe", "diff", "dot",
+    "exp", "fabs", "flatten", "float", "fsum", "get", "histogram", "int", "isfinite", "isnan",
+    "item", "len", "linspace", "log", "log1p", "max", "maximum", "mean", "median", "min", "minimum",
+    "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "norm", "nunique", "percentile", "ptp",
+    "quantile", "ravel", "reshape", "round", "sorted", "sqrt", "square", "std", "str",
+    "sum", "tanh", "to_numpy", "tolist", "transpose", "tuple", "list", "unique", "value_counts",
+    "values", "var",
+}  # fmt: skip
+PURE_NODES = (
+    ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Attribute,
+    ast.Subscript, ast.Slice, ast.Tuple, ast.List, ast.Call, ast.keyword, ast.IfExp, ast.Load,
+    ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.ListComp, ast.GeneratorExp,
+    ast.comprehension, ast.Store,
+)  # fmt: skip
+
+
+@final
+class Expression(NamedTuple):
+    """An expression of a line, compiled, with its text; ``is_branch`` if it decides a way."""
+
+    code: CodeType
+    names: frozenset[str]
+    text: str
+    is_branch: bool
+
+
+@final
+class WatchedLines:
+    """What the lines of the user's code computed in one run."""
+
+    def __init__(self, records: int | None) -> None:
+        self.records = records
+        # by file, line and text of the expression, what its values were
+        self.compared: defaultdict[tuple[str, int, str], list[Any]] = defaultdict(list)
+        self.rows: dict[tuple[str, int, str], Counter[bytes]] = {}
+        self._looks: Counter[tuple[str, int]] = Counter()
+
+    @contextmanager
+    def looking(self) -> Iterator[None]:
+        """Look at each line that runs meanwhile in this thread."""
+        earlier_trace = sys.gettrace()
+        sys.settrace(self._enter)
+        try:
+            yield
+        finally:
+            sys.settrace(earlier_trace)
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Decide for a frame whether its lines are looked at."""
+        return None if is_library(frame.f_code.co_filename) else self._look
+
+    def _look(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Look at a line that is about to run."""
+        place = (frame.f_code.co_filename, frame.f_lineno)
+        expressions = _expressions_of(place[0]).get(place[1], ()) if event == "line" else ()
+        if not expressions or self._looks[place] >= MOST_LOOKS:
+            return self._look
+        self._looks[place] += 1
+        sys.settrace(None)
+        try:
+            for expression in expressions:
+                self._evaluate(frame, place, expression)
+        finally:
+            sys.settrace(self._enter)
+        return self._look
+
+    def _evaluate(self, frame: FrameType, place: tuple[str, int], expression: Expression) -> None:
+        """Compute an expression once more, if nothing in it is noise or has effects."""
+        local_names, global_names = frame.f_locals, frame.f_globals
+        for name in expression.names:
+            if name in local_names:
+                is_plain = _is_plain(local_names[name])
+            else:
+                value = global_names.get(name)
+                is_plain = _is_plain(value) or _is_of_library(value)
+            if not is_plain:
+                return
+        try:
+            with np.errstate(all="ignore"), running(None):
+                value = eval(expression.code, {**global_names, **local_names})
+        except Exception:  # what the line itself does of it is its own affair
+            return
+        key = (*place, expression.text)
+        if expression.is_branch:
+            self.compared[key].append(_digest(value))
+        rows = _rows_of(value, self.records)
+        if rows is not None:
+            self.rows[key] = rows
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is data without noise, and no object with methods of the user's own."""
+    if noisy_of(value) is not None or hasattr(value, "as_plain"):
+        return False
+    if isinstance(value, (list, tuple, set)):
+        return len(value) <= MOST_NUMBERS and all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return len(value) <= MOST_NUMBERS and all(map(_is_plain, value.values()))
+    if isinstance(value, np.ndarray):
+        return value.size <= MOST_NUMBERS and not value.dtype.hasobject
+    return isinstance(value, SCALARS) or type(value).__module__.startswith("pandas")
+
+
+def _is_of_library(value: Any) -> bool:
+    """Whether a value is a module, function or class that is not the user's own."""
+    if value is None or isinstance(value, (type, types.BuiltinFunctionType, np.ufunc)):
+        return True
+    file = getattr(value, "__file__", None) or getattr(
+        getattr(value, "__code__", None), "co_filename", ""
+    )
+    return bool(file) and is_library(file)
+
+
+@functools.lru_cache(maxsize=64)
+def _expressions_of(file: str) -> dict[int, list[Expression]]:
+    """The expressions of a source file without side effects, by the line on which they begin."""
+    found: dict[int, list[Expression]] = {}
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return {}
+    for node, is_branch in _within(tree, is_branch=False):
+        uses = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        bound = {part.id for part in uses if isinstance(part.ctx, ast.Store)}
+        names = frozenset(part.id for part in uses) - bound
+        is_value = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)  # and no target
+        if names and is_value and all(map(_is_pure, ast.walk(node))):
+            code = compile(ast.fix_missing_locations(ast.Expression(node)), file, "eval")
+            expression = Expression(code, names, ast.unparse(node), is_branch)
+            found.setdefault(node.lineno, []).append(expression)
+    return found
+
+
+def _within(node: ast.AST, is_branch: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """The expressions in a part of a program, and whether a way is decided by their values."""
+    tests = [getattr(node, "test", None), *getattr(node, "ifs", ())]
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        yield ast.copy_location(ast.BinOp(name, node.op, node.value), node), False
+    for child in ast.iter_child_nodes(node):
+        is_in_branch = (is_branch and not isinstance(child, ast.stmt)) or child in tests
+        is_condition = isinstance(child, (ast.Compare, ast.BoolOp)) or (
+            isinstance(child, ast.UnaryOp) and isinstance(child.op, ast.Not)
+        )
+        if isinstance(child, ast.expr):
+            is_part_of_condition = child in tests or isinstance(
+                node, (ast.Compare, ast.BoolOp, ast.UnaryOp)
+            )
+            yield child, is_in_branch and is_part_of_condition and not is_condition
+        yield from _within(child, is_in_branch)
+
+
+def _is_pure(part: ast.AST) -> bool:
+    """Whether a part of an expression computes and changes nothing."""
+    if isinstance(part, ast.Call):
+        name = getattr(part.func, "attr", getattr(part.func, "id", ""))
+        return name in PURE and not any(k.arg in ("out", "inplace") for k in part.keywords)
+    return isinstance(part, PURE_NODES)
+
+
+def _digest(value: Any) -> Any:
+    """What stands for a value where runs are compared; never shown."""
+    if isinstance(value, SCALARS):
+        return repr(value)
+    if isinstance(value, np.ndarray) and value.size <= MOST_NUMBERS and not value.dtype.hasobject:
+        return value.shape, value.tobytes()
+    return type(value).__name__
+
+
+def _rows_of(value: Any, records: int | None) -> Counter[bytes] | None:
+    """How often each row is in an array of as many numbers or rows as records; None of others."""
+    if (
+        not records
+        or records < 3
+        or not hasattr(value, "__len__")
+        or isinstance(value, (str, dict))
+    ):
+        return None
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):
+        return None
+    if array.dtype.kind != "f" or array.shape[:1] != (records,) or array.size > MOST_NUMBERS:
+        return None
+    # Sums in another order are rounded differently.
+    exponents = np.floor(np.log10(np.abs(array), where=array != 0, out=np.zeros(array.shape)))
+    with np.errstate(all="ignore"):
+        rounded = np.round(array / 10.0**exponents, DIGITS) * 10.0**exponents + 0.0
+    return Counter(row.tobytes() for row in rounded.reshape(len(array), -1))
+
+
+def bare_branches(data: WatchedLines, others: list[WatchedLines]) -> list[str]:
+    """What was compared in a branch and has no noise, with its line.
+
+    Each of the ``others`` is of data that differ from the first in one record.
+    """
+    notes: dict[tuple[str, int], str] = {}
+    for file, line, text in data.compared:
+        values = Counter(data.compared[file, line, text])
+        if any(Counter(other.compared[file, line, text]) != values for other in others):
+            notes[file, line] = f"a branch compares `{text}`, which has no noise"
+    return [f"{shown_path(file)}:{line}: {note}" for (file, line), note in sorted(notes.items())]
+
+
+def mixed_records(data: WatchedLines, others: list[WatchedLines]) -> list[RecordedFinding]:
+    """Where one record moves rows of other records without noise, as in standardising."""
+    findings: dict[tuple[str, int], RecordedFinding] = {}
+    for (file, line, text), rows in data.rows.items():
+        for other in others:
+            other_rows = other.rows.get((file, line, text), rows)
+            if max((rows - other_rows).total(), (other_rows - rows).total()) > 1:
+                sentence = (
+                    f"one record moves rows of other records in `{text}`, without noise; "
+                    "a worse pair may cost more"
+                )
+                finding = RecordedFinding(NOT_FOLLOWED, f"{shown_path(file)}:{line}", sentence)
+                findings.setdefault((file, line), finding)
+    # Later lines compute with what the first of them mixed.
+    return [findings[min(findings)]] if findings else []
