@@ -87,6 +87,7 @@ def patched(
         )
     # owner (an object, or a dict of names), name, and the value before
     undo: list[tuple[Any, Any, Any]] = []
+    loaded = frozenset(sys.modules)
     try:
         legacy: Any = recording_state(PLAIN_STATE(seed % 2**32))
         sources = [legacy, RecordingRandom(seed), RecordingRandom(seed + 1)]
@@ -102,6 +103,7 @@ def patched(
 
         yield go_back
     finally:
+        _put_back_in_new_modules(undo, loaded)
         for owner, name, old in reversed(undo):
             if isinstance(owner, dict):
                 owner[name] = old
@@ -110,6 +112,24 @@ def patched(
             else:
                 delattr(owner, name)
         _one_at_a_time.release()
+
+
+def _put_back_in_new_modules(undo: list[tuple[Any, Any, Any]], loaded: frozenset[str]) -> None:
+    """Give modules that were imported within a run the originals of what they took by name."""
+    old_of = {
+        id(vars(owner).get(name)): old
+        for owner, name, old in undo
+        if not isinstance(owner, dict) and old is not _absent
+    }
+    for label in set(sys.modules) - loaded:
+        names = getattr(sys.modules[label], "__dict__", None) or {}
+        for name, value in list(names.items()):
+            if id(value) in old_of:
+                names[name] = old_of[id(value)]
+            # the laws of scipy
+            state = getattr(value, "__dict__", {}).get("_random_state")
+            if id(state) in old_of:
+                value._random_state = old_of[id(state)]
 
 
 def _restore(source: Any) -> Callable[[], None]:

@@ -13,6 +13,7 @@ suspect, and the runs are repeated with it public (docs/proofs/recorded_runs.md,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, final
@@ -136,40 +137,60 @@ def record(
     named, draws = _declarations(primitives)
     stated = Stated(claim, delta, draws)
     data, neighbour = larger_first(data, neighbour)
-    public: frozenset[DrawSite] = frozenset()
+    recorded = None
+    for is_last in (False, False, True):
+        loaded = None if is_last else frozenset(sys.modules)
+        with patched(named, function, seed) as go_back:
+            state = HeldState(function)
+            runs = Runs(function, data, neighbour, seed, state, public=frozenset())
+            recorded = _recorded(runs, stated, go_back, loaded)
+            state.restore()
+        if recorded is not None:
+            break
+    assert recorded is not None  # the last pass always returns a verdict
+    return recorded
+
+
+def _recorded(
+    runs: Runs, stated: Stated, go_back: Callable[[], None], loaded: frozenset[str] | None
+) -> Recorded | None:
+    """The verdict; None if the first run imports modules beyond those ``loaded`` before.
+
+    Draws of a module can only be recorded if it was there when generators were replaced.
+    """
     tried: list[Explanation] = []
-    with patched(named, function, seed) as go_back:
-        state = HeldState(function)
-        runs = Runs(function, data, neighbour, seed, state, public)
-        while len(tried) < MOST_TRIES:
-            go_back()
-            runs = runs._replace(public=public)
-            first_run = runs.run()
-            if not tried:
-                kept = state.changes()
-                unsteady = _unsteady_parts(first_run, runs.run(first_run.tape))
-                if isinstance(unsteady, RecordedFinding):
-                    return without_replay(unsteady, delta, first_run.tape)
-                runs = runs._replace(unsteady=unsteady)
-                first_run = first_run._replace(result=without_parts(first_run.result, unsteady))
-            explanation = explanation_of(runs, first_run, stated)
-            tried.append(explanation)
-            if not explanation.suspects:
-                break
-            public |= explanation.suspects
-        reported = best(tried)
+    kept: list[str] = []
+    public: frozenset[DrawSite] = frozenset()
+    while len(tried) < MOST_TRIES:
         go_back()
-        # A finding is tested with no public draws, a verdict without one with those it assumes.
-        public_draws = frozenset() if reported.verdict.findings else reported.public
-        verdict, evidence = answered_by_coins(
-            reported.verdict, reported.evidence, runs._replace(public=public_draws)
-        )
-        verdict = explained_by_hidden_draws(verdict, evidence)
-        if verdict.outcome is not Outcome.FALSIFIED and reported.evidence is not None:
-            first_tape = reported.evidence.runs[0].tape
-            verdict = with_watched_lines(verdict, runs._replace(public=reported.public), first_tape)
-        state.restore()
-        return with_unsteady_parts(verdict, runs.unsteady, kept)
+        runs = runs._replace(public=public)
+        first_run = runs.run()
+        if not tried:
+            if loaded is not None and not loaded.issuperset(sys.modules):
+                return None
+            kept = runs.state.changes()
+            unsteady = _unsteady_parts(first_run, runs.run(first_run.tape))
+            if isinstance(unsteady, RecordedFinding):
+                return without_replay(unsteady, stated.delta, first_run.tape)
+            runs = runs._replace(unsteady=unsteady)
+            first_run = first_run._replace(result=without_parts(first_run.result, unsteady))
+        explanation = explanation_of(runs, first_run, stated)
+        tried.append(explanation)
+        if not explanation.suspects:
+            break
+        public |= explanation.suspects
+    reported = best(tried)
+    go_back()
+    # A finding is tested with no public draws, a verdict without one with those it assumes.
+    public = frozenset() if reported.verdict.findings else reported.public
+    verdict, evidence = answered_by_coins(
+        reported.verdict, reported.evidence, runs._replace(public=public)
+    )
+    verdict = explained_by_hidden_draws(verdict, evidence)
+    if verdict.outcome is not Outcome.FALSIFIED and reported.evidence is not None:
+        first_tape = reported.evidence.runs[0].tape
+        verdict = with_watched_lines(verdict, runs._replace(public=reported.public), first_tape)
+    return with_unsteady_parts(verdict, runs.unsteady, kept)
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
