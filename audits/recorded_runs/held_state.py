@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dis
 import functools
 import inspect
+import itertools
 import random
 import types
 from collections import deque
@@ -30,6 +32,9 @@ LEFT_AS_THEY_ARE = (
     types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType, type,
     np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random,
 )  # fmt: skip
+NAMES = {f"{verb}_{scope}" for verb in ("LOAD", "STORE") for scope in ("GLOBAL", "DEREF", "NAME")}
+METHODS_OF = {"LOAD_METHOD", "LOAD_ATTR"}
+APPENDING = {"append", "appendleft", "extend", "add", "put", "write"}
 MOST_NUMBERS = 10**6  # a larger array is taken for data, and not copied
 _absent = object()  # stands for the value of a name that is not there
 
@@ -40,7 +45,7 @@ class HeldState:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         # dicts of names, with the values of the names before; and the values that can be changed
-        self._bindings: list[tuple[dict[str, Any], dict[str, Any], str]] = []
+        self._bindings: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._mutable: dict[int, tuple[Any, Any, list[Any], str]] = {}
         self._caches: dict[int, Any] = {}  # functions that remember their results
         self._cells: list[tuple[Any, Any]] = []
@@ -74,25 +79,23 @@ class HeldState:
             self._remember(attributes, f"attributes of {type(value).__name__}")
 
     def _visit_function(self, function: types.FunctionType) -> None:
-        name = function.__name__
-        parameters = inspect.signature(function).parameters.values()
-        for parameter in parameters:
+        name, read_names = function.__name__, set(_names_read_in(function.__code__))
+        for parameter in inspect.signature(function).parameters.values():
             self._remember(parameter.default, f"`{parameter.name}`, a default argument of {name}")
         self._remember(function.__dict__, f"attributes of {name}")
-        for label, cell in zip(
-            function.__code__.co_freevars, function.__closure__ or (), strict=True
-        ):
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        for label, cell in cells:
             with contextlib.suppress(ValueError):  # it may still be empty
-                self._cells.append((cell, cell.cell_contents))
-                self._visit(cell.cell_contents)
-                self._remember(cell.cell_contents, f"`{label}` of {name}")
-        names = {}
-        for label in set(_names_in(function.__code__)):
-            held = function.__globals__.get(label, _absent)
-            names[label] = held
+                held = cell.cell_contents
+                self._visit(held)
+                if label in read_names:
+                    self._cells.append((cell, held))
+                    self._remember(held, f"`{label}` of {name}")
+        names = {label: function.__globals__.get(label, _absent) for label in read_names}
+        for label, held in names.items():
             self._visit(held)
             self._remember(held, f"`{label}`")
-        self._bindings.append((function.__globals__, names, name))
+        self._bindings.append((function.__globals__, names))
 
     def _remember(self, value: Any, label: str) -> None:
         """Keep a copy of a value that can be changed, if it can be copied."""
@@ -108,14 +111,14 @@ class HeldState:
         changed = [
             label for value, _, parts, label in self._mutable.values() if not _same(parts, value)
         ]
-        for names, before, _ in self._bindings:
+        for names, before in self._bindings:
             changed += [f"`{k}`" for k, held in before.items() if names.get(k, _absent) is not held]
         changed += [f"the cache of {f.__name__}" for f in self._caches.values() if _is_filled(f)]
         return list(dict.fromkeys(changed))
 
     def restore(self) -> None:
         """Put everything back to what it was."""
-        for names, before, _ in self._bindings:
+        for names, before in self._bindings:
             for name, held in before.items():
                 if names.get(name, _absent) is not held:
                     if held is _absent:
@@ -139,12 +142,19 @@ def _is_of_user(kind: type) -> bool:
     return file is not None and not is_library(file)
 
 
-def _names_in(code: types.CodeType) -> Iterator[str]:
-    """The names that code and the functions within it use."""
-    yield from code.co_names
+def _names_read_in(code: types.CodeType) -> Iterator[str]:
+    """The names that code, and the functions within it, do anything with but append to them.
+
+    What is only appended to, as a list of what was seen, shows nothing to a later call.
+    """
+    instructions = list(dis.get_instructions(code))
+    for instruction, following in itertools.pairwise(instructions):
+        is_appended = following.opname in METHODS_OF and following.argval in APPENDING
+        if instruction.opname in NAMES and not is_appended:
+            yield instruction.argval
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _names_in(constant)
+            yield from _names_read_in(constant)
 
 
 def _copied(value: Any) -> Any:

@@ -13,7 +13,6 @@ import functools
 import importlib
 import inspect
 import math
-import os
 import random
 import secrets
 import sys
@@ -129,7 +128,7 @@ def _put_back_in_new_modules(undo: list[tuple[Any, Any, Any]], loaded: frozenset
             # the laws of scipy
             state = getattr(value, "__dict__", {}).get("_random_state")
             if id(state) in old_of:
-                value._random_state = old_of[id(state)]
+                vars(value)["_random_state"] = old_of[id(state)]
 
 
 def _restore(source: Any) -> Callable[[], None]:
@@ -274,7 +273,6 @@ def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     yield secrets, "_sysrand", system
     yield secrets, "randbits", within_a_run(system.getrandbits, secrets.randbits)
     yield secrets, "choice", within_a_run(system.choice, secrets.choice)
-    yield os, "urandom", within_a_run(system.randbytes, os.urandom)
     # A bit generator without a seed takes one from here.
     bit_generators = sys.modules["numpy.random.bit_generator"]
     seed_of_run = within_a_run(new_seed_bits, vars(bit_generators)["randbits"])
