@@ -56,6 +56,15 @@ class RecordedFinding:
         return f"{self.site + ': ' if self.site else ''}{self.kind}: {self.sentence}"
 
 
+def not_followed(site: str, reason: str) -> RecordedFinding:
+    """Return what is said where the runs part in a way that may be private."""
+    sentence = (
+        f"{reason}: noise that code takes up once for each record or key is not followed; "
+        "compare data of as many records, or name the function in `primitives`"
+    )
+    return RecordedFinding(NOT_FOLLOWED, site, sentence)
+
+
 def unequal_inputs(pairs: list[EventPair]) -> Iterator[tuple[int, RecordedFinding]]:
     """Yield the inputs of draws and calls that must be equal in both runs and are not."""
     for index, pair in enumerate(pairs):

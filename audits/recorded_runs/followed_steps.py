@@ -40,6 +40,7 @@ from audits.recorded_runs.views import View, add, fits, join, linear_map, scale,
 # ufuncs that are linear in each of their two operands
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
+MOST_EXACT = 2**53  # the floats up to it include all whole numbers
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
 
 
@@ -56,6 +57,9 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
     are_numbers = all(np.asarray(plain(x)).dtype.kind in "biuf" for x in inputs)
     is_plain_call = method == "__call__" and not options and are_numbers
     result: Any = NotImplemented
+    if tape is not None and any(map(_is_beyond_floats, inputs)):
+        tape.beyond_floats.append(call_site())
+        tape = None  # the inputs are used
     if tape is not None and is_plain_call and any(map(is_unused, inputs)):
         result = _arithmetic(tape, ufunc, inputs, followed)
     # A second call of ``at`` would change its first operand once more.
@@ -71,6 +75,14 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
     if ufunc.nout > 1:
         return tuple(map(written, result, out))
     return written(result, out[0])
+
+
+def _is_beyond_floats(operand: Any) -> bool:
+    """Whether an operand has whole numbers that are no floats, of which views are made."""
+    numbers = np.asarray(plain(operand))
+    if numbers.dtype.kind not in "iuO" or not numbers.size:
+        return False
+    return bool(np.any(numbers > MOST_EXACT) or np.any(numbers < -MOST_EXACT))
 
 
 def written(result: Any, target: Any) -> Any:

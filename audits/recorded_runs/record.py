@@ -33,6 +33,7 @@ from audits.recorded_runs.findings import (
     RecordedFinding,
     bare_values,
     exception_of,
+    not_followed,
     on_other_data,
     reused,
     same_inputs,
@@ -142,7 +143,7 @@ def record(
         loaded = None if is_last else frozenset(sys.modules)
         with patched(named, function, seed) as go_back:
             state = HeldState(function)
-            runs = Runs(function, data, neighbour, seed, state, public=frozenset())
+            runs = Runs(function, data, neighbour, seed, frozenset(), state=state)
             recorded = _recorded(runs, stated, go_back, loaded)
             state.restore()
         if recorded is not None:
@@ -168,7 +169,7 @@ def _recorded(
         if not tried:
             if loaded is not None and not loaded.issuperset(sys.modules):
                 return None
-            kept = runs.state.changes()
+            kept = runs.state.changes() if runs.state is not None else []
             unsteady = _unsteady_parts(first_run, runs.run(first_run.tape))
             if isinstance(unsteady, RecordedFinding):
                 return without_replay(unsteady, stated.delta, first_run.tape)
@@ -299,11 +300,15 @@ def explained_by_neighbour(
     first_tape, second_tape = first_run.tape, second_run.tape
     pairs = pairs_of_events(first_tape, second_tape)
     spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
+    spent.unknown += [
+        f"the loss of whole numbers beyond 2**53 at {site}: floats do not show how far they move"
+        for site in dict.fromkeys(first_tape.beyond_floats)
+    ]
     has_delta = stated.has_delta(first_run.result)
     events = {
         finding: index
         for index, finding in [
-            *unequal_inputs(pairs),
+            *_inputs_or_keys(pairs, first_tape, has_delta),
             *unequal_bounds(first_tape, second_tape),
             *unequal_factors(pairs),
             *bare_values(pairs),
@@ -321,6 +326,18 @@ def explained_by_neighbour(
         )
     evidence = evidence_of(runs, (first_run, second_run), events)
     return Explanation(verdict, first_tape.public, suspects, has_right_cost, evidence)
+
+
+def _inputs_or_keys(
+    pairs: list[EventPair], first_tape: Tape, has_delta: bool
+) -> Iterator[tuple[int, RecordedFinding]]:
+    """Inputs that depend on the data; as many draws as keys may be what a delta hides."""
+    for index, finding in unequal_inputs(pairs):
+        is_size = finding.sentence.startswith("size of ")
+        if has_delta and is_size and _are_compared(first_tape, {finding.site}):
+            yield index, not_followed(finding.site, finding.sentence)
+        else:
+            yield index, finding
 
 
 def with_other_data(
@@ -372,13 +389,22 @@ def _partings(
     sites = {parted.site, missing_event.site if missing_event is not None else ""}
     repeats = max(sum(draw.site == site for draw in first_tape.draws()) for site in sites)
     is_for_each = first_tape.changed is not None and repeats == first_tape.records
-    if parted.is_sure and not is_for_each and not (has_delta and repeats > 1):
+    is_for_keys = has_delta and repeats > 1 and _are_compared(first_tape, sites)
+    if parted.is_sure and not is_for_each and not is_for_keys:
         return [(end, RecordedFinding("control flow", parted.site, parted.reason))]
-    sentence = (
-        f"{parted.reason}: noise that code takes up once for each record or key is not followed; "
-        "compare data of as many records, or name the function in `primitives`"
-    )
-    return [(end, RecordedFinding(NOT_FOLLOWED, parted.site, sentence))]
+    return [(end, not_followed(parted.site, parted.reason))]
+
+
+def _are_compared(tape: Tape, sites: set[str]) -> bool:
+    """Whether noise that was drawn at these lines is in numbers that were compared.
+
+    Noisy counts of keys that are compared with a threshold may hide keys that only one of the data
+    has, up to the delta of the claim.
+    """
+    views = [
+        side for event in tape.events if isinstance(event, Question) for side in event.sides or ()
+    ]
+    return any(block.site in sites for view in views for block in tape.blocks_of(view))
 
 
 def _suspects(

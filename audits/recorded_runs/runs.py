@@ -43,10 +43,10 @@ class Runs(NamedTuple):
     data: Any
     neighbour: Any
     seed: int
-    state: HeldState  # what the function keeps from one call to the next
     public: frozenset[DrawSite]  # where public randomness is drawn: it hides nothing, as no noise
     # Paths to the parts of the result that differ between runs on the same data: they are left out.
     unsteady: frozenset[str] = frozenset()
+    state: HeldState | None = None  # what the function keeps from one call to the next
 
     def run(
         self,
@@ -72,7 +72,8 @@ class Runs(NamedTuple):
             varied=varied,
         )
         copied_data = copy.deepcopy(data)
-        self.state.restore()
+        if self.state is not None:
+            self.state.restore()
         generator_argument = _generator_for(self.function, self.seed)
         result: Any = None
         with running(tape):

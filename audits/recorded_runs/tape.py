@@ -108,6 +108,7 @@ class Tape:
         self.events: list[Event] = []
         self.blocks: list[NoiseBlock] = []
         self.noises = 0  # how many noises have a number
+        self._drawn: dict[tuple[str, bytes], Any] = {}  # their numbers by law and output of a draw
         self.recorded = recorded
         self.records = records  # number of records of this run's data
         self.changed = changed  # which record one of the two data sets lacks
@@ -115,6 +116,8 @@ class Tape:
         self.redraw = redraw
         self.varied = varied
         self.passes_over_seeds = varied is not None
+        # lines of code that computed with whole numbers that floats do not tell apart
+        self.beyond_floats: list[str] = []
         # lines of code that drew or computed in another thread, where nothing is recorded
         self.elsewhere: list[str] = []
         # Views of the last event that was asked for.  If the run then leaves the recorded one, they
@@ -277,6 +280,18 @@ class Tape:
     def origins_of(self, view: View) -> frozenset[DrawSite]:
         """The places that drew the noises of a view."""
         return frozenset().union(*(block.origins for block in self.blocks_of(view)))
+
+    def noises_of(self, law: str, output: Any, scale: Any, name: str) -> Any:
+        """The numbers of the noises of a draw with this output.
+
+        Two generators with one seed draw the same noise.
+        """
+        drawn = np.asarray(output)
+        key = (law, drawn.tobytes())
+        noises = self._drawn.get(key)
+        if noises is None or not drawn.size or drawn.dtype.kind != "f":
+            noises = self._drawn[key] = self.number_noises(law, scale, name, drawn.shape)
+        return noises
 
     def number_noises(
         self,

@@ -93,7 +93,7 @@ def recorded_noise(
     event = tape.draw(name, draw, equal=terms.equal)
     shape = event.shape
     # Each number of the draw is a sum of one part, the last axis of ``noises`` and ``factors``.
-    noises = tape.number_noises(table.law, terms.scale, name, shape)
+    noises = tape.noises_of(table.law, event.output, terms.scale, name)
     factors = np.broadcast_to(np.asarray(terms.factor, dtype=float), shape)[..., None]
     value = np.broadcast_to(np.asarray(terms.location, dtype=float), shape)
     if shape != np.broadcast_shapes(shape, np.shape(terms.location)):
