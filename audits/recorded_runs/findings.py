@@ -101,6 +101,18 @@ def on_other_data(
     yield from unequal_factors(pairs)
 
 
+def may_be_smooth(pair: EventPair, tape: Tape, has_delta: bool) -> bool:
+    """Return whether noise whose scale depends on the data may still hide what it is added to.
+
+    So it is with smooth sensitivity, whose scale differs little between neighbours: under a delta,
+    or with noise of heavy tails, of which the losses are not known here.
+    """
+    moved = pair.moved
+    if moved is None or not moved.same_noise or set(_unequal_names(pair)) - {"scale"}:
+        return False
+    return has_delta or "unknown" in tape.laws_of(moved.view)
+
+
 def same_inputs(pair: EventPair) -> bool:
     """Return whether all inputs that must be equal are equal."""
     return next(_unequal_names(pair), None) is None
@@ -130,6 +142,8 @@ def unequal_factors(pairs: list[EventPair]) -> Iterator[tuple[int, RecordedFindi
         if moved is None or pair.is_only_compared:
             continue
         if not moved.same_noise:
+            if not pair.is_released:
+                continue  # what is made of it is looked at
             sentence = "which noise is in which number depends on the data"
             yield index, RecordedFinding("input", recorded.site, sentence)
         elif not moved.same_factors:

@@ -41,6 +41,7 @@ from audits.recorded_runs.views import View, add, fits, join, linear_map, scale,
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
 MOST_EXACT = 2**53  # the floats up to it include all whole numbers
+SUMS = {"add", "subtract", "multiply", "divide"}
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
 
 
@@ -63,7 +64,10 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
     if tape is not None and is_plain_call and any(map(is_unused, inputs)):
         result = _arithmetic(tape, ufunc, inputs, followed)
     # A second call of ``at`` would change its first operand once more.
+    # A sum of another type, as by ``dtype``, may be one with a private number.
+    is_typed_sum = ufunc.__name__ in SUMS and method == "__call__" and bool(options)
     is_of_noise = method != "at" and ufunc.nout == 1 and is_noise_alone(*followed)
+    is_of_noise = is_of_noise and not is_typed_sum
     if result is NotImplemented and tape is not None and is_of_noise:
         result = _function_of_noise(tape, ufunc, method, inputs, options)
     if result is NotImplemented:

@@ -41,6 +41,7 @@ MOST_OUTCOMES = 64  # more different outcomes are not the answers of coins
 FEW_RUNS = 5  # if no outcome came twice in so many runs, it is not one of a few
 EVERY_DRAW = HiddenDraws(0, frozenset(), np.empty(0, dtype=np.int64), ())
 WHOLE = ""  # stands for the whole result among the paths of its parts
+MADE_LAWS = {"unknown", "log of uniform", "uniform"}  # of noise that functions make of other noise
 ORDERS = {"permutation", "permuted", "shuffle", "sample"}  # draws of row numbers
 
 
@@ -51,7 +52,7 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     its own: `answered_by_coins` draws those again.
     """
     stop = max((block.stop for block in tape.blocks), default=0)
-    is_hidden, is_seen, is_coin = np.zeros((3, stop + 1), dtype=bool)
+    is_hidden, is_coin = np.zeros((2, stop + 1), dtype=bool)
     drawn_by = np.zeros(stop + 1, dtype=int)  # the number of the event that drew a noise
     events: set[int] = set()
     for index, event in reversed(list(enumerate(tape.events))):
@@ -64,14 +65,18 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         numbers = noisy.view.noises.ravel()
         drawn_by[numbers] = index
         is_coin[numbers] |= isinstance(event, Draw) and event.coins
-        is_seen[numbers] |= bool(noisy.steps or noisy.questions or not noisy.pure)
         # Libraries add a location to noise: where it is 0 in both runs, the noise is still alone.
         moved = None if pair is None else pair.moved
         is_at_zero = moved is not None and not (moved.gap.any() or noisy.view.value.any())
-        is_hidden[numbers] |= (noisy.pure and bool(noisy.used or noisy.questions)) or (
-            noisy.used and is_at_zero
-        )
-    noises = np.flatnonzero((is_hidden | ~is_seen)[:stop] & ~is_coin[:stop])
+        # Compiled code reads an array without a sign of it.
+        is_read = bool(noisy.used or noisy.questions or not noisy.steps)
+        is_hidden[numbers] |= (noisy.pure and is_read) or (noisy.used and is_at_zero)
+    # A function makes new noise of other noise, which is hidden too.
+    made = [block for block in tape.blocks if is_hidden[block.start : block.stop].any()]
+    origins = frozenset().union(*(block.origins for block in made if block.law in MADE_LAWS))
+    for block in tape.blocks:
+        is_hidden[block.start : block.stop] |= bool(block.origins & origins)
+    noises = np.flatnonzero(is_hidden[:stop] & ~is_coin[:stop])
     events |= set(drawn_by[noises].tolist())
     if not events and not tape.elsewhere:
         return None

@@ -33,6 +33,7 @@ from audits.recorded_runs.findings import (
     RecordedFinding,
     bare_values,
     exception_of,
+    may_be_smooth,
     not_followed,
     on_other_data,
     reused,
@@ -287,7 +288,7 @@ def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
         return explanation
     distant_runs = runs._replace(neighbour=distant_data)
     distant_run = distant_runs.run(first_run.tape, of_neighbour=True)
-    return with_other_data(explanation, distant_runs, first_run, distant_run)
+    return with_other_data(explanation, distant_runs, first_run, distant_run, stated)
 
 
 def explained_by_neighbour(
@@ -298,26 +299,28 @@ def explained_by_neighbour(
     ``conflicts`` are events that released numbers whose noise would have to move in two ways.
     """
     first_tape, second_tape = first_run.tape, second_run.tape
-    pairs = pairs_of_events(first_tape, second_tape)
-    spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
+    has_delta = stated.has_delta(first_run.result)
+    pairs, partings = _followed_pairs(first_run, second_run, has_delta)
+    laws = Laws(first_tape.blocks)
+    spent, conflicts = spent_between(pairs, laws)
+    used_spent, _ = spent_between([replace(pair, counts_unread=False) for pair in pairs], laws)
     spent.unknown += [
         f"the loss of whole numbers beyond 2**53 at {site}: floats do not show how far they move"
         for site in dict.fromkeys(first_tape.beyond_floats)
     ]
-    has_delta = stated.has_delta(first_run.result)
     events = {
         finding: index
         for index, finding in [
-            *_inputs_or_keys(pairs, first_tape, has_delta),
+            *_not_surely_private(unequal_inputs(pairs), pairs, first_tape, has_delta),
             *unequal_bounds(first_tape, second_tape),
-            *unequal_factors(pairs),
+            *_not_surely_private(unequal_factors(pairs), pairs, first_tape, has_delta),
             *bare_values(pairs),
             *reused(conflicts, pairs),
             *too_far(pairs, first_tape.blocks, stated.draws),
-            *_partings(first_run, second_run, has_delta),
+            *partings,
         ]
     }
-    verdict = judged(list(events), spent, pairs, first_run, stated)
+    verdict = judged(list(events), spent, used_spent, pairs, first_run, stated)
     has_right_cost = not (spent.levels_reordered or is_threshold(pairs, first_tape))
     suspects: frozenset[DrawSite] = frozenset()
     if verdict.findings or verdict.unchecked or not has_right_cost:
@@ -328,37 +331,71 @@ def explained_by_neighbour(
     return Explanation(verdict, first_tape.public, suspects, has_right_cost, evidence)
 
 
-def _inputs_or_keys(
-    pairs: list[EventPair], first_tape: Tape, has_delta: bool
+def _not_surely_private(
+    indexed: Iterable[tuple[int, RecordedFinding]],
+    pairs: list[EventPair],
+    tape: Tape,
+    has_delta: bool,
 ) -> Iterator[tuple[int, RecordedFinding]]:
-    """Inputs that depend on the data; as many draws as keys may be what a delta hides."""
-    for index, finding in unequal_inputs(pairs):
+    """Findings on inputs, of which some say only that nothing can be judged.
+
+    A number of draws may be that of keys that a delta hides, and a scale one of smooth sensitivity.
+    """
+    for index, finding in indexed:
         is_size = finding.sentence.startswith("size of ")
-        if has_delta and is_size and _are_compared(first_tape, {finding.site}):
+        if has_delta and is_size and _are_compared(tape, {finding.site}):
             yield index, not_followed(finding.site, finding.sentence)
+        elif index < len(pairs) and may_be_smooth(pairs[index], tape, has_delta):
+            sentence = f"{finding.sentence}, and what this costs is not known"
+            yield index, RecordedFinding(NOT_FOLLOWED, finding.site, sentence)
         else:
             yield index, finding
 
 
+def _followed_pairs(
+    first_run: Run, second_run: Run, has_delta: bool
+) -> tuple[list[EventPair], list[tuple[int, RecordedFinding]]]:
+    """The pairs of events of two runs, and where the runs part or their results differ.
+
+    A loop that runs once less cannot be followed: its events are of different records or keys.
+    """
+    first_tape, second_tape = first_run.tape, second_run.tape
+    pairs = pairs_of_events(first_tape, second_tape)
+    partings = _partings(first_run, second_run, has_delta)
+    for end, finding in partings:
+        if finding.kind == NOT_FOLLOWED:
+            missing_events = first_tape.events[end : end + 1]
+            sites = {finding.site, *(event.site for event in missing_events)}
+            sites_of_pairs = [pair.recorded.site in sites for pair in pairs]
+            return pairs[: [*sites_of_pairs, True].index(True)], partings
+    return pairs, partings
+
+
 def with_other_data(
-    explanation: Explanation, distant_runs: Runs, first_run: Run, distant_run: Run
+    explanation: Explanation,
+    distant_runs: Runs,
+    first_run: Run,
+    distant_run: Run,
+    stated: Stated,
 ) -> Explanation:
     """The explanation, with the findings of a run on other data of the same size.
 
     What cannot be followed there is named as unchecked, as this pair could be followed.
     """
-    pairs = pairs_of_events(first_run.tape, distant_run.tape)
-    indexed = list(on_other_data(first_run.tape, distant_run.tape, pairs))
+    has_delta = stated.has_delta(first_run.result)
+    pairs, partings = _followed_pairs(first_run, distant_run, has_delta)
+    on_other = on_other_data(first_run.tape, distant_run.tape, pairs)
+    indexed = list(_not_surely_private(on_other, pairs, first_run.tape, has_delta))
     if not any(exception_of(run.result) for run in (first_run, distant_run)):
-        indexed += _partings(first_run, distant_run, explanation.verdict.delta > 0)
+        indexed += partings
     verdict = explanation.verdict
     events = {}
     for index, finding in indexed:
-        on_other = replace(finding, sentence=f"{finding.sentence} (on other data)")
-        if finding.kind == NOT_FOLLOWED:
-            verdict = replace(verdict, unchecked=(*verdict.unchecked, str(on_other)))
+        there = replace(finding, sentence=f"{finding.sentence} (on other data)")
+        if (index, finding) in partings and finding.kind == NOT_FOLLOWED:
+            verdict = replace(verdict, unchecked=(*verdict.unchecked, str(there)))
         else:
-            events[on_other] = index
+            events[there] = index
     if not events:
         return explanation._replace(verdict=verdict)
     verdict = replace(verdict, findings=tuple(events))

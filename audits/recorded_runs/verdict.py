@@ -207,11 +207,14 @@ def _number_of_draws(tape: Tape) -> int:
 def judged(
     findings: list[RecordedFinding],
     spent: Spent,
+    used_spent: Spent,
     pairs: list[EventPair],
     first_run: Run,
     stated: Stated,
 ) -> Recorded:
     """Return the verdict on what the checks and the cost say.
+
+    ``used_spent`` is like ``spent``, but numbers that the code dropped unread cost nothing in it.
 
     ``spent`` has the losses of this pair, with three lists of exceptions.  ``spent.infinite`` are
     places whose loss is infinite: each is a finding.  ``spent.unknown`` are losses that are not
@@ -233,14 +236,23 @@ def judged(
     cost = spent.epsilon(tested_delta)
     declared = declared_cost(pairs, first_run.tape, stated.draws, tested_delta)
     unchecked = list(dict.fromkeys([*spent.unknown, *spent.assumed]))
+    is_drop_charged = is_above(spent.epsilon(tested_delta), claimed) and not is_above(
+        used_spent.epsilon(tested_delta), claimed
+    )
     for site, reason in spent.infinite:
+        if is_drop_charged:
+            continue
         if reason not in ("reused noise", "no noise"):  # these are findings already
             findings.append(RecordedFinding("cost", site, f"the loss is infinite: {reason}"))
     # An infinite loss was found above, and needs no second finding.
     exceeds_claim = is_above(cost, claimed) and not spent.infinite
     drawn = [pair.recorded for pair in pairs if isinstance(pair.recorded, Draw)]
     coins = sorted({draw.site for draw in drawn if draw.coins})
-    if exceeds_claim and coins and not math.isinf(cost):
+    if is_drop_charged:
+        unchecked.append(
+            f"the cost is {cost:.4g} if noisy numbers that the code drops unread count as released"
+        )
+    elif exceeds_claim and coins and not math.isinf(cost):
         unchecked.append(
             f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
             f"{', '.join(coins[:3])}; if they stay secret it may be less"

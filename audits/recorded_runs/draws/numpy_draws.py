@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from audits.recorded_runs.call_sites import draw_site
+from audits.recorded_runs.call_sites import call_site, draw_site
 from audits.recorded_runs.draws.draw_tables import COINS, NOISE, DrawTable, bound
 from audits.recorded_runs.draws.parametric_draws import PARAMETRIC, permuted_places
 from audits.recorded_runs.draws.record_coins import (
@@ -30,7 +30,13 @@ from audits.recorded_runs.draws.record_coins import (
 )
 from audits.recorded_runs.followed_values import followed
 from audits.recorded_runs.noisy_numbers import NoisyNumber, use
-from audits.recorded_runs.tape import Tape, seed_in_place_of, tape_of_draw, unrecorded
+from audits.recorded_runs.tape import (
+    Tape,
+    current_tape,
+    seed_in_place_of,
+    tape_of_draw,
+    unrecorded,
+)
 from audits.recorded_runs.views import View
 
 PLAIN_GENERATOR: Any = np.random.Generator
@@ -319,6 +325,14 @@ class RecordingGenerator(np.random.Generator, metaclass=_LooksLikeBase):
     def __init__(self, bit_generator: Any) -> None:
         seed = seed_in_place_of(None)
         super().__init__(bit_generator if seed is None else np.random.PCG64(seed))
+
+    @property
+    def bit_generator(self) -> Any:
+        """The source of bits, of which code may draw what is not recorded."""
+        tape = current_tape()
+        if tape is not None and tape.recorded is None:
+            tape.elsewhere.append(call_site())
+        return super().bit_generator
 
     def __reduce__(self) -> Any:
         return RecordingGenerator, (self.bit_generator,)
