@@ -56,7 +56,7 @@ PYTHON_DRAWS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
     "choice", "choices", "sample", "randint", "randrange", "triangular", "betavariate",
     "gammavariate", "lognormvariate", "vonmisesvariate", "paretovariate", "weibullvariate",
-    "randbytes",
+    "randbytes", "seed",
 )  # fmt: skip
 # functions of `math` that are numpy's function of the same name if their argument is noise alone
 FUNCTIONS_OF_MATH = (
@@ -180,10 +180,24 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     methods: Any = sys.modules.get("numpy._core._methods")
     if hasattr(methods, "um"):
         yield methods, "um", _Clipping(methods.um)
+    yield np.vectorize, "__call__", _calling_once(np.vectorize.__call__)
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))
     for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
         yield np, name, _blank_array(getattr(np, name))
+
+
+def _calling_once(call_vectorized: Callable[..., Any]) -> Callable[..., Any]:
+    """The call of ``np.vectorize``, without the further call that only asks for the type.
+
+    Its noise would be dropped, and count as released.
+    """
+
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        self.cache = self.cache or current_tape() is not None
+        return call_vectorized(self, *arguments, **options)
+
+    return call
 
 
 def _array_of_followed(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -201,7 +201,9 @@ def without_replay(finding: RecordedFinding, delta: float | None, first_tape: Ta
 
 
 def _number_of_draws(tape: Tape) -> int:
-    return sum(isinstance(event, Draw | Call) for event in tape.events)
+    return sum(
+        isinstance(event, Draw | Call) and event.name != "generator" for event in tape.events
+    )
 
 
 def judged(

@@ -37,14 +37,15 @@ MOST_NUMBERS = 10**6  # arrays of more numbers are not looked at
 SCALARS = (bool, int, float, complex, str, bytes, type(None), np.generic, range)
 # Methods and functions that compute and change nothing.
 PURE = {
-    "abs", "all", "any", "argmax", "argmin", "argsort", "array", "asarray", "astype", "bincount",
-    "bool", "clip", "copy", "corrcoef", "count", "cov", "cumsum", "describe", "diff", "dot",
-    "exp", "fabs", "flatten", "float", "fsum", "get", "histogram", "int", "isfinite", "isnan",
-    "item", "len", "linspace", "log", "log1p", "max", "maximum", "mean", "median", "min", "minimum",
-    "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "norm", "nunique", "percentile", "ptp",
-    "quantile", "ravel", "reshape", "round", "sorted", "sqrt", "square", "std", "str",
-    "sum", "tanh", "to_numpy", "tolist", "transpose", "tuple", "list", "unique", "value_counts",
-    "values", "var",
+    "DataFrame", "MinMaxScaler", "RobustScaler", "Series", "StandardScaler", "abs", "all", "any",
+    "argmax", "argmin", "argsort", "array", "asarray", "astype", "bincount", "bool", "clip", "copy",
+    "corrcoef", "count", "cov", "cumsum", "describe", "diff", "dot", "exp", "fabs", "fit_transform",
+    "flatten", "float", "fsum", "get", "histogram", "int", "isfinite", "isnan", "item", "len",
+    "linspace", "list", "log", "log1p", "max", "maximum", "mean", "median", "min", "minimum",
+    "minmax_scale", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "norm", "normalize",
+    "nunique", "percentile", "ptp", "quantile", "rank", "rankdata", "ravel", "reshape", "round",
+    "scale", "sorted", "sqrt", "square", "std", "str", "sum", "tanh", "to_numpy", "tolist",
+    "transpose", "tuple", "unique", "value_counts", "values", "var", "zscore",
 }  # fmt: skip
 PURE_NODES = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Attribute,
@@ -62,6 +63,7 @@ class Expression(NamedTuple):
     names: frozenset[str]
     text: str
     is_branch: bool
+    parts: tuple[Expression, ...] = ()  # within one that decides a way
 
 
 @final
@@ -105,15 +107,16 @@ class WatchedLines:
         return self._look
 
     def _evaluate(self, frame: FrameType, place: tuple[str, int], expression: Expression) -> None:
-        """Compute an expression once more, if nothing in it is noise or has effects."""
+        """Compute an expression once more, if nothing in it is noise or has effects.
+
+        Where a noisy number is compared with a private one, the private part is computed.
+        """
         local_names, global_names = frame.f_locals, frame.f_globals
         for name in expression.names:
-            if name in local_names:
-                is_plain = _is_plain(local_names[name])
-            else:
-                value = global_names.get(name)
-                is_plain = _is_plain(value) or _is_of_library(value)
-            if not is_plain:
+            value = local_names.get(name, global_names.get(name))
+            if not (_is_plain(value) or (name not in local_names and _is_of_library(value))):
+                for part in expression.parts:
+                    self._evaluate(frame, place, part)
                 return
         try:
             with np.errstate(all="ignore"), running(None):
@@ -160,15 +163,27 @@ def _expressions_of(file: str) -> dict[int, list[Expression]]:
     except (SyntaxError, ValueError):
         return {}
     for node, is_branch in _within(tree, is_branch=False):
-        uses = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-        bound = {part.id for part in uses if isinstance(part.ctx, ast.Store)}
-        names = frozenset(part.id for part in uses) - bound
-        is_value = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)  # and no target
-        if names and is_value and all(map(_is_pure, ast.walk(node))):
-            code = compile(ast.fix_missing_locations(ast.Expression(node)), file, "eval")
-            expression = Expression(code, names, ast.unparse(node), is_branch)
+        expression = _compiled(node, is_branch, file)
+        if expression is not None:
             found.setdefault(node.lineno, []).append(expression)
     return found
+
+
+def _compiled(node: ast.expr, is_branch: bool, file: str) -> Expression | None:
+    """An expression that computes and changes nothing; None of another one."""
+    if isinstance(node, ast.GeneratorExp):
+        node = ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+    uses = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+    bound = {part.id for part in uses if isinstance(part.ctx, ast.Store)}
+    names = frozenset(part.id for part in uses) - bound
+    is_value = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)  # and no target
+    if not (names and is_value and all(map(_is_pure, ast.walk(node)))):
+        return None
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and part is not node]
+    parts = [_compiled(part, True, file) for part in calls] if is_branch else []
+    code = compile(ast.fix_missing_locations(ast.Expression(node)), file, "eval")
+    text, within = ast.unparse(node), tuple(part for part in parts if part is not None)
+    return Expression(code, names, text, is_branch, within)
 
 
 def _within(node: ast.AST, is_branch: bool) -> Iterator[tuple[ast.expr, bool]]:

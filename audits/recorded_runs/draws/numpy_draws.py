@@ -343,7 +343,11 @@ class RecordingState(np.random.RandomState, metaclass=_LooksLikeBase):
 
     def __init__(self, seed: Any = None) -> None:
         new_seed = seed_in_place_of(None)
-        super().__init__(use(seed) if new_seed is None else np.random.MT19937(new_seed))
+        super().__init__(_recorded_seed(seed) if new_seed is None else np.random.MT19937(new_seed))
+
+    def seed(self, seed: Any = None) -> None:
+        """Seed the state, with what must be equal in both runs."""
+        super().seed(_recorded_seed(seed))
 
 
 for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PLAIN_STATE)):
@@ -375,6 +379,14 @@ def recording_state(source: np.random.RandomState) -> RecordingState:
     state = RecordingState()
     state.set_state(source.get_state(legacy=False))
     return state
+
+
+def _recorded_seed(seed: Any) -> Any:
+    """A seed, which must be equal in both runs: one of private data reveals them."""
+    tape = current_tape()
+    if tape is not None and seed is not None and not isinstance(seed, np.random.BitGenerator):
+        tape.call("generator", lambda: None, equal={"seed": use(seed)})
+    return use(seed)
 
 
 def new_generator(seed: Any = None) -> Any:

@@ -19,7 +19,7 @@ from audits.recorded_runs.draws.draw_tables import DrawTable
 from audits.recorded_runs.draws.numpy_draws import recorded_noise
 from audits.recorded_runs.draws.parametric_draws import choice, permuted_places, places_drawn
 from audits.recorded_runs.noisy_numbers import use
-from audits.recorded_runs.tape import Tape, tape_of_draw, unrecorded
+from audits.recorded_runs.tape import Tape, current_tape, tape_of_draw, unrecorded
 
 PLAIN_RANDOM = random.Random  # Python's own class, kept here because the module's is replaced
 # The draws that are noise: their arguments with defaults, their law, and the names of the arguments
@@ -48,6 +48,13 @@ class RecordingRandom(PLAIN_RANDOM):
         if tape is None or is_importing():
             return draw()
         return recorded_noise(tape, name, TABLES[name], lambda: unrecorded(draw), parameters)
+
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        """Seed the generator, with what must be equal in both runs."""
+        tape = current_tape()
+        if tape is not None and a is not None and not is_importing():
+            tape.call("generator", lambda: None, equal={"seed": use(a)})
+        super().seed(use(a), version)
 
     def random(self) -> Any:
         """A uniform number."""
@@ -141,7 +148,7 @@ class RecordingSystemRandom(RecordingRandom):
 
     def __init__(self, seed: Any = None) -> None:
         tape = tape_of_draw()
-        super().__init__(None if tape is None else _seed_from(tape))
+        unrecorded(super().__init__, None if tape is None else _seed_from(tape))
         del seed
 
     def seed(self, *arguments: Any, **options: Any) -> None:
@@ -156,8 +163,10 @@ class UnseededRandom(RecordingRandom):
 
     def __init__(self, x: Any = None) -> None:
         tape = tape_of_draw()
-        is_seeded = tape is None or (x is not None and not tape.passes_over_seeds)
-        super().__init__(use(x) if is_seeded else _seed_from(tape))
+        if tape is None or (x is not None and not tape.passes_over_seeds):
+            super().__init__(use(x))
+        else:
+            unrecorded(super().__init__, _seed_from(tape))
 
 
 def _seed_from(tape: Tape) -> int:
