@@ -1,4 +1,4 @@
-"""Programs that show more of the data than they claim, most of them beside noise that is hard to follow.
+"""Programs that show more of the data than they claim, many of them beside noise out of sight.
 
 Data are numbers in [0, 1], and each claims epsilon 1.
 """
@@ -12,6 +12,8 @@ import random
 import secrets
 import threading
 import time
+from datetime import timedelta
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -107,13 +109,13 @@ def same_seed_twice(data):
     return first, first - np.random.default_rng(1).laplace()
 
 
-def cached_in_a_default(data, rng, cache={}):
+def cached_in_a_default(data, rng, cache={}):  # noqa: B006
     if "mean" not in cache:
         cache["mean"] = float(np.mean(data))
     return cache["mean"], rng.laplace()
 
 
-def size_cached_in_a_default(data, rng, cache=[]):
+def size_cached_in_a_default(data, rng, cache=[]):  # noqa: B006
     if not cache:
         cache.append(len(data) + float(np.mean(data)))
     return (total(data) + rng.laplace()) / cache[0]
@@ -126,7 +128,7 @@ def cached_in_the_module(data, rng):
 
 
 def kept_in_a_global_name(data, rng):
-    global counted_before
+    global counted_before  # noqa: PLW0603
     if counted_before is None:
         counted_before = float(np.mean(data))
     return (total(data) + rng.laplace()) * counted_before
@@ -275,18 +277,67 @@ def empty_noise(data, rng):
     return total(data) + rng.laplace(size=0).sum()
 
 
-BROKEN = [
+def random_state_from_the_data(data):
+    return total(data) + np.random.RandomState(int(1e6 * data.sum())).laplace()
+
+
+def global_seed_from_the_data(data):
+    np.random.seed(int(1e6 * data.sum()))
+    return total(data) + np.random.laplace()
+
+
+def law_seeded_by_the_data(data):
+    return total(data) + stats.laplace.rvs(random_state=int(1e6 * data.sum()))
+
+
+def ranks_first(data, rng):
+    return pd.Series(data).rank(pct=True).sum() + rng.laplace()
+
+
+def outliers_left_out_first(data, rng):
+    kept = data[np.abs(data - np.mean(data)) < 2 * np.std(data)]
+    return total(kept) + rng.laplace()
+
+
+def scaled_in_a_generator(data, rng):
+    return sum((x - min(data)) / (max(data) - min(data)) for x in data) + rng.laplace(scale=2.0)
+
+
+def again_until_it_is_near(data, rng):
+    noisy = total(data) + rng.laplace()
+    while abs(noisy - data.sum()) > 30:
+        noisy = total(data) + rng.laplace()
+    return noisy
+
+
+def truth_as_a_decimal(data, rng):
+    return Decimal(total(data)), rng.laplace()
+
+
+def truth_as_a_duration(data, rng):
+    return timedelta(seconds=total(data))
+
+
+# what must be falsified where a record is missing
+FOUND = [
     count_beside_noise, count_beside_plain_noise, count_beside_exact_noise,
     sum_beside_a_timestamp, half_the_noise, half_the_multivariate_noise,
-    noise_in_one_direction_alone, branch_on_a_bare_count, branch_that_stays,
-    early_return_on_a_bare_count, loop_on_a_bare_value, conditional_expression, noise_reused,
-    plain_noise_reused, noise_subtracted_again, same_seed_twice, cached_in_a_default,
-    size_cached_in_a_default, cached_in_the_module, kept_in_a_global_name, cached_by_lru,
-    kept_on_the_function, fits_once, standardised_first, standardised_in_one_line,
-    standardised_in_place, standardised_series, scaled_by_a_helper, noise_scaled_by_the_data,
-    noise_multiplied_by_the_data, plain_noise_multiplied_by_the_data, seed_from_the_data,
-    python_seed_from_the_data, clipped_to_bounds_of_the_data, plain_noise_clipped_to_the_data,
-    noise_on_half_the_histogram, plain_noise_on_half_the_histogram, keys_of_the_data,
-    rounded_towards_the_truth, truth_in_the_exception, truth_in_json, truth_by_threads,
-    too_many_answers, noise_of_the_wrong_sign, empty_noise,
+    noise_in_one_direction_alone, branch_on_a_bare_count, noise_reused, noise_subtracted_again,
+    same_seed_twice, cached_in_a_default, size_cached_in_a_default, cached_in_the_module,
+    kept_in_a_global_name, cached_by_lru, kept_on_the_function, fits_once,
+    noise_scaled_by_the_data, noise_multiplied_by_the_data, seed_from_the_data,
+    python_seed_from_the_data, clipped_to_bounds_of_the_data, noise_on_half_the_histogram,
+    truth_in_the_exception, truth_by_threads, too_many_answers, noise_of_the_wrong_sign,
+    random_state_from_the_data, global_seed_from_the_data, law_seeded_by_the_data,
+    truth_as_a_decimal, truth_as_a_duration, plain_noise_clipped_to_the_data,
+    plain_noise_on_half_the_histogram, rounded_towards_the_truth,
 ]  # fmt: skip
+# what noise out of sight may explain, or what this pair does not show: the line is named
+NAMED = [
+    plain_noise_reused, plain_noise_multiplied_by_the_data, keys_of_the_data, truth_in_json,
+    empty_noise, branch_that_stays, early_return_on_a_bare_count, loop_on_a_bare_value,
+    conditional_expression, standardised_first, standardised_in_one_line, standardised_in_place,
+    standardised_series, scaled_by_a_helper, ranks_first, outliers_left_out_first,
+    scaled_in_a_generator, again_until_it_is_near,
+]  # fmt: skip
+BROKEN = FOUND + NAMED
