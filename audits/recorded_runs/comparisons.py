@@ -145,10 +145,10 @@ def without_parts(result: Any, paths: frozenset[str], path: str = "") -> Any:
     shown_path = path or "the result"
     if paths & {shown_path, f"the names in {shown_path}", f"the length of {shown_path}"}:
         return UNSTEADY
-    kept = [without_parts(part, paths, below) for below, part in parts_of_result(result, path)]
+    parts = [without_parts(part, paths, below) for below, part in parts_of_result(result, path)]
     if isinstance(result, dict):
-        return dict(zip(result, kept, strict=True))
-    return kept if isinstance(result, list) else result
+        return dict(zip(result, parts, strict=True))
+    return parts if isinstance(result, list) else result
 
 
 def same_value(one: Any, other: Any) -> bool:

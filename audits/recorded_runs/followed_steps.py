@@ -40,7 +40,7 @@ from audits.recorded_runs.views import View, add, fits, join, linear_map, scale,
 # ufuncs that are linear in each of their two operands
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
-MOST_EXACT = 2**53  # the floats up to it include all whole numbers
+LARGEST_EXACT = 2**53  # the floats up to it include all whole numbers
 SUMS = {"add", "subtract", "multiply", "divide"}
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
 
@@ -58,7 +58,11 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
     are_numbers = all(np.asarray(plain(x)).dtype.kind in "biuf" for x in inputs)
     is_plain_call = method == "__call__" and not options and are_numbers
     result: Any = NotImplemented
-    if tape is not None and any(map(_is_beyond_floats, inputs)):
+    integers = [x for x in map(np.asarray, map(plain, inputs)) if x.dtype.kind in "iuO" and x.size]
+    # Views are made of floats, which do not tell apart larger whole numbers.
+    if tape is not None and any(
+        np.any((x > LARGEST_EXACT) | (x < -LARGEST_EXACT)) for x in integers
+    ):
         tape.beyond_floats.append(call_site())
         tape = None  # the inputs are used
     if tape is not None and is_plain_call and any(map(is_unused, inputs)):
@@ -79,14 +83,6 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
     if ufunc.nout > 1:
         return tuple(map(written, result, out))
     return written(result, out[0])
-
-
-def _is_beyond_floats(operand: Any) -> bool:
-    """Whether an operand has whole numbers that are no floats, of which views are made."""
-    numbers = np.asarray(plain(operand))
-    if numbers.dtype.kind not in "iuO" or not numbers.size:
-        return False
-    return bool(np.any(numbers > MOST_EXACT) or np.any(numbers < -MOST_EXACT))
 
 
 def written(result: Any, target: Any) -> Any:

@@ -58,8 +58,19 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     for index, event in reversed(list(enumerate(tape.events))):
         noisy, pair = event.noisy, pairs[index] if index < len(pairs) else None
         if noisy is None:
-            if isinstance(event, Draw) and _is_plain_noise(event, pair, tape):
-                events.add(index)
+            if isinstance(event, Draw) and event.name not in ORDERS:
+                # Plain numbers may be noise, but for rows, and for draws by private chances.
+                candidates = event.equal.get("the number of candidates")
+                is_row = event.of_records is not None or candidates == tape.records
+                before = event.parameter
+                after = (
+                    pair.replayed.parameter if pair and isinstance(pair.replayed, Draw) else None
+                )
+                is_chance = before is not None and (
+                    after is None or bool(before.losses(before.value, after.value))
+                )
+                if not is_row and (event.coins if before is None else not is_chance):
+                    events.add(index)
             continue
         # A number without noise has the index -1, and marks the last element, which is spare.
         numbers = noisy.view.noises.ravel()
@@ -72,8 +83,13 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         is_read = bool(noisy.used or noisy.questions or not noisy.steps)
         is_hidden[numbers] |= (noisy.pure and is_read) or (noisy.used and is_at_zero)
     # A function makes new noise of other noise, which is hidden too.
-    made = [block for block in tape.blocks if is_hidden[block.start : block.stop].any()]
-    origins = frozenset().union(*(block.origins for block in made if block.law in MADE_LAWS))
+    origins = frozenset().union(
+        *(
+            block.origins
+            for block in tape.blocks
+            if block.law in MADE_LAWS and is_hidden[block.start : block.stop].any()
+        )
+    )
     for block in tape.blocks:
         is_hidden[block.start : block.stop] |= bool(block.origins & origins)
     noises = np.flatnonzero(is_hidden[:stop] & ~is_coin[:stop])
@@ -81,19 +97,8 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     if not events and not tape.elsewhere:
         return None
     sites = dict.fromkeys([*(tape.events[k].site for k in sorted(events)), *tape.elsewhere])
-    first = -1 if tape.elsewhere else min(events)
-    return HiddenDraws(first, frozenset(events), noises, tuple(sites))
-
-
-def _is_plain_noise(draw: Draw, pair: EventPair | None, tape: Tape) -> bool:
-    """Return whether plain numbers that were drawn may be noise: no rows, no private chances."""
-    is_row = tape.records in (draw.of_records, draw.equal.get("the number of candidates"))
-    if draw.of_records is not None or is_row or draw.name in ORDERS:
-        return False
-    replayed = None if pair is None else pair.replayed
-    if draw.parameter is None or not isinstance(replayed, Draw) or replayed.parameter is None:
-        return draw.coins
-    return not draw.parameter.losses(draw.parameter.value, replayed.parameter.value)
+    start = -1 if tape.elsewhere else min(events)
+    return HiddenDraws(start, frozenset(events), noises, tuple(sites))
 
 
 @final
@@ -138,11 +143,11 @@ def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence | None) -> R
     claimed = 1.0 if verdict.claimed is None else min(verdict.claimed, 100.0)
     needed = math.ceil(EXPECTED_COUNT * math.exp(claimed))
     sizes = [len(run.tape.events) for run in evidence.runs]
-    most = min(MOST_REDRAWS, REDRAWN_EVENTS // max(*sizes, 1))
+    limit = min(MOST_REDRAWS, REDRAWN_EVENTS // max(*sizes, 1))
     if any(finding.kind == NOT_FOLLOWED for finding in verdict.findings):
         in_result = RecordedFinding("result", "", "")
         redrawn = _Redrawn(evidence, None, {in_result})
-        while redrawn.is_open(in_result, needed, most):
+        while redrawn.is_open(in_result, needed, limit):
             redrawn.add()
         if not redrawn.excludes(in_result, needed):
             return verdict
@@ -156,13 +161,13 @@ def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence | None) -> R
         for finding in verdict.findings
         if hidden is not None
         and finding.kind not in UNDECIDED
-        and evidence.events.get(finding, math.inf) > hidden.first
+        and evidence.events.get(finding, math.inf) > hidden.start
     }
     if hidden is None or not doubtful:
         return verdict
     redrawn = _Redrawn(evidence, hidden, doubtful)
     shown_anyway: set[RecordedFinding] = set()
-    while any(redrawn.is_open(finding, needed, most) for finding in doubtful - shown_anyway):
+    while any(redrawn.is_open(finding, needed, limit) for finding in doubtful - shown_anyway):
         redrawn.add()
         shown_anyway = {finding for finding in doubtful if redrawn.excludes(finding, needed)}
     sites = ", ".join(hidden.sites[:3])
@@ -204,12 +209,24 @@ class _Redrawn:
             self.outcomes.update({path: [] for path in paths})
         self.runs += 1
         for side, (run, again) in enumerate(zip(self.evidence.runs, repeated, strict=True)):
-            self._compare(run.tape, again.tape)
+            events, events_again = run.tape.events, again.tape.events
+            for index, (event, event_again) in enumerate(zip(events, events_again, strict=False)):
+                is_noisy = None in self.watched and event.noisy is not None
+                is_watched = index in self.watched or is_noisy
+                if is_watched and where_they_differ(_facts(event), _facts(event_again)):
+                    self.varying.add(index)
+            # Where the runs part, all that follows differs.
+            reasons = str(run.tape.parted), str(again.tape.parted)
+            if len(events) != len(events_again) or reasons[0] != reasons[1]:
+                stop = min(len(events), len(events_again))
+                self.varying |= set(range(stop, len(events) + 1))
+            if where_they_differ(run.tape.bounds, again.tape.bounds):
+                self.varying.add(len(events))
             parts = {} if again.tape.parted is not None else dict(leaves_of(again.result))
             parts[WHOLE] = again.result
             for path, values in self.outcomes.items():
                 value = parts.get(path)
-                matches = (counts for seen, counts in values if not where_they_differ(seen, value))
+                matches = (counts for past, counts in values if not where_they_differ(past, value))
                 counts = next(matches, None)
                 if counts is None:
                     counts = [0, 0]
@@ -219,31 +236,18 @@ class _Redrawn:
             path: values for path, values in self.outcomes.items() if len(values) <= MOST_OUTCOMES
         }
 
-    def _compare(self, tape: Tape, again: Tape) -> None:
-        """Note which of the watched events differ; where the runs part, all that follow do."""
-        stop = min(len(tape.events), len(again.events))
-        for index in range(stop):
-            event = tape.events[index]
-            is_watched = index in self.watched or (None in self.watched and event.noisy is not None)
-            if is_watched and where_they_differ(_facts(event), _facts(again.events[index])):
-                self.varying.add(index)
-        if len(tape.events) != len(again.events) or str(tape.parted) != str(again.parted):
-            self.varying |= set(range(stop, len(tape.events) + 1))
-        if where_they_differ(tape.bounds, again.bounds):
-            self.varying.add(len(tape.events))
-
     def excludes(self, finding: RecordedFinding, needed: int) -> bool:
         """Whether the draws do not explain a finding, by what these runs showed."""
         if _is_about_result(finding):
             return bool(self.path_of_data(needed))
         return self.runs >= needed and not self._varies(finding)
 
-    def is_open(self, finding: RecordedFinding, needed: int, most: int) -> bool:
-        """Whether more runs, but no more than the most, may still exclude it."""
+    def is_open(self, finding: RecordedFinding, needed: int, limit: int) -> bool:
+        """Whether more runs, up to the limit, may still exclude it."""
         if not _is_about_result(finding):
-            return most >= needed > self.runs and not self._varies(finding)
+            return limit >= needed > self.runs and not self._varies(finding)
         if self.runs < FEW_RUNS:
-            return most >= needed
+            return limit >= needed
         largest = max(
             (
                 max(counts)
@@ -253,7 +257,7 @@ class _Redrawn:
             ),
             default=0,
         )
-        return 1 < largest < needed and self.runs < most and largest * most >= needed * self.runs
+        return 1 < largest < needed and self.runs < limit and largest * limit >= needed * self.runs
 
     def path_of_data(self, needed: int) -> str:
         """The path to what came so often on one of the data and never on the other; "" if none."""

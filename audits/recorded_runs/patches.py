@@ -102,7 +102,20 @@ def patched(
 
         yield go_back
     finally:
-        _put_back_in_new_modules(undo, loaded)
+        # Modules that were imported within a run took replacements by name, and laws of scipy the
+        # state that they draw from.
+        old_of = {
+            id(vars(owner).get(name)): old
+            for owner, name, old in undo
+            if not isinstance(owner, dict) and old is not _absent
+        }
+        for label in set(sys.modules) - loaded:
+            names = getattr(sys.modules[label], "__dict__", None) or {}
+            for name, value in list(names.items()):
+                names[name] = old_of.get(id(value), value)
+                state = getattr(value, "__dict__", {}).get("_random_state")
+                if id(state) in old_of:
+                    vars(value)["_random_state"] = old_of[id(state)]
         for owner, name, old in reversed(undo):
             if isinstance(owner, dict):
                 owner[name] = old
@@ -111,24 +124,6 @@ def patched(
             else:
                 delattr(owner, name)
         _one_at_a_time.release()
-
-
-def _put_back_in_new_modules(undo: list[tuple[Any, Any, Any]], loaded: frozenset[str]) -> None:
-    """Give modules that were imported within a run the originals of what they took by name."""
-    old_of = {
-        id(vars(owner).get(name)): old
-        for owner, name, old in undo
-        if not isinstance(owner, dict) and old is not _absent
-    }
-    for label in set(sys.modules) - loaded:
-        names = getattr(sys.modules[label], "__dict__", None) or {}
-        for name, value in list(names.items()):
-            if id(value) in old_of:
-                names[name] = old_of[id(value)]
-            # the laws of scipy
-            state = getattr(value, "__dict__", {}).get("_random_state")
-            if id(state) in old_of:
-                vars(value)["_random_state"] = old_of[id(state)]
 
 
 def _restore(source: Any) -> Callable[[], None]:
@@ -180,24 +175,18 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     methods: Any = sys.modules.get("numpy._core._methods")
     if hasattr(methods, "um"):
         yield methods, "um", _Clipping(methods.um)
-    yield np.vectorize, "__call__", _calling_once(np.vectorize.__call__)
+    call_vectorized = np.vectorize.__call__
+
+    def call_once(self: Any, *arguments: Any, **options: Any) -> Any:
+        # A further call would only ask for the type.  Its noise would count as released.
+        self.cache = self.cache or current_tape() is not None
+        return call_vectorized(self, *arguments, **options)
+
+    yield np.vectorize, "__call__", call_once
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))
     for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
         yield np, name, _blank_array(getattr(np, name))
-
-
-def _calling_once(call_vectorized: Callable[..., Any]) -> Callable[..., Any]:
-    """The call of ``np.vectorize``, without the further call that only asks for the type.
-
-    Its noise would be dropped, and count as released.
-    """
-
-    def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        self.cache = self.cache or current_tape() is not None
-        return call_vectorized(self, *arguments, **options)
-
-    return call
 
 
 def _array_of_followed(original: Callable[..., Any]) -> Callable[..., Any]:

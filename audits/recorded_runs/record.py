@@ -145,7 +145,7 @@ def record(
         with patched(named, function, seed) as go_back:
             state = HeldState(function)
             runs = Runs(function, data, neighbour, seed, frozenset(), state=state)
-            recorded = _recorded(runs, stated, go_back, loaded)
+            recorded = verdict_of_runs(runs, stated, go_back, loaded)
             state.restore()
         if recorded is not None:
             break
@@ -153,7 +153,7 @@ def record(
     return recorded
 
 
-def _recorded(
+def verdict_of_runs(
     runs: Runs, stated: Stated, go_back: Callable[[], None], loaded: frozenset[str] | None
 ) -> Recorded | None:
     """The verdict; None if the first run imports modules beyond those ``loaded`` before.
@@ -161,7 +161,7 @@ def _recorded(
     Draws of a module can only be recorded if it was there when generators were replaced.
     """
     tried: list[Explanation] = []
-    kept: list[str] = []
+    changes: list[str] = []
     public: frozenset[DrawSite] = frozenset()
     while len(tried) < MOST_TRIES:
         go_back()
@@ -170,8 +170,8 @@ def _recorded(
         if not tried:
             if loaded is not None and not loaded.issuperset(sys.modules):
                 return None
-            kept = runs.state.changes() if runs.state is not None else []
-            unsteady = _unsteady_parts(first_run, runs.run(first_run.tape))
+            changes = runs.state.changes() if runs.state is not None else []
+            unsteady = unsteady_parts(first_run, runs.run(first_run.tape))
             if isinstance(unsteady, RecordedFinding):
                 return without_replay(unsteady, stated.delta, first_run.tape)
             runs = runs._replace(unsteady=unsteady)
@@ -192,7 +192,7 @@ def _recorded(
     if verdict.outcome is not Outcome.FALSIFIED and reported.evidence is not None:
         first_tape = reported.evidence.runs[0].tape
         verdict = with_watched_lines(verdict, runs._replace(public=reported.public), first_tape)
-    return with_unsteady_parts(verdict, runs.unsteady, kept)
+    return withunsteady_parts(verdict, runs.unsteady, changes)
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
@@ -218,7 +218,7 @@ def with_watched_lines(verdict: Recorded, runs: Runs, first_tape: Tape) -> Recor
     """
     others = [runs.neighbour, *(exchanged_extreme(runs.data, k) for k in (True, False))]
     watched = []
-    for data in (runs.data, *(other for other in others if other is not None)):
+    for data in (runs.data, *(data for data in others if data is not None)):
         lines = WatchedLines(number_of_records(data))
         watched_runs = runs._replace(neighbour=runs.neighbour if data is runs.data else data)
         watched_runs.run(first_tape, data is not runs.data, watched=lines)
@@ -230,7 +230,7 @@ def with_watched_lines(verdict: Recorded, runs: Runs, first_tape: Tape) -> Recor
     )
 
 
-def _unsteady_parts(first_run: Run, repeated_run: Run) -> RecordedFinding | frozenset[str]:
+def unsteady_parts(first_run: Run, repeated_run: Run) -> RecordedFinding | frozenset[str]:
     """Return the paths to parts of the result that differ though data and draws are the same.
 
     If the runs part, this is a finding.
@@ -242,14 +242,14 @@ def _unsteady_parts(first_run: Run, repeated_run: Run) -> RecordedFinding | froz
     return frozenset(paths_of_differences(first_run.result, repeated_run.result))
 
 
-def with_unsteady_parts(verdict: Recorded, paths: frozenset[str], kept: list[str]) -> Recorded:
+def withunsteady_parts(verdict: Recorded, paths: frozenset[str], changes: list[str]) -> Recorded:
     """Return the verdict, which cannot judge parts that differ between runs on the same data.
 
-    ``kept`` is what the function kept from its call.
+    ``changes`` are what the function kept from its call.
     """
-    if kept:
+    if changes:
         note = (
-            f"what later calls show, as the function keeps {', '.join(kept[:3])}; "
+            f"what later calls show, as the function keeps {', '.join(changes[:3])}; "
             "each run began as the first one did"
         )
         verdict = replace(verdict, unchecked=(*verdict.unchecked, note))
@@ -352,25 +352,6 @@ def _not_surely_private(
             yield index, finding
 
 
-def _followed_pairs(
-    first_run: Run, second_run: Run, has_delta: bool
-) -> tuple[list[EventPair], list[tuple[int, RecordedFinding]]]:
-    """The pairs of events of two runs, and where the runs part or their results differ.
-
-    A loop that runs once less cannot be followed: its events are of different records or keys.
-    """
-    first_tape, second_tape = first_run.tape, second_run.tape
-    pairs = pairs_of_events(first_tape, second_tape)
-    partings = _partings(first_run, second_run, has_delta)
-    for end, finding in partings:
-        if finding.kind == NOT_FOLLOWED:
-            missing_events = first_tape.events[end : end + 1]
-            sites = {finding.site, *(event.site for event in missing_events)}
-            sites_of_pairs = [pair.recorded.site in sites for pair in pairs]
-            return pairs[: [*sites_of_pairs, True].index(True)], partings
-    return pairs, partings
-
-
 def with_other_data(
     explanation: Explanation,
     distant_runs: Runs,
@@ -404,15 +385,17 @@ def with_other_data(
     return explanation._replace(verdict=verdict, suspects=suspects, evidence=evidence)
 
 
-def _partings(
+def _followed_pairs(
     first_run: Run, second_run: Run, has_delta: bool
-) -> list[tuple[int, RecordedFinding]]:
-    """Where the second run diverged from the first, or else where the results differ.
+) -> tuple[list[EventPair], list[tuple[int, RecordedFinding]]]:
+    """The pairs of events of two runs, and where the runs part, or else their results differ.
 
     Noise that is drawn in a loop over the records, or over keys of the data that a delta may hide,
-    is drawn once less where one is missing: nothing can be followed from there.
+    is drawn once less where one is missing.  Nothing of such a loop can be followed: its events in
+    the two runs are of different records or keys.
     """
     first_tape, second_tape = first_run.tape, second_run.tape
+    pairs = pairs_of_events(first_tape, second_tape)
     end = len(second_tape.events)
     missing_event = first_tape.events[end] if end < len(first_tape.events) else None
     if second_tape.parted is None and missing_event is not None:
@@ -422,14 +405,16 @@ def _partings(
     parted = second_tape.parted
     if parted is None:
         different = unequal_result(first_run.result, second_run.result)
-        return [] if different is None else [(end, different)]
+        return pairs, [] if different is None else [(end, different)]
     sites = {parted.site, missing_event.site if missing_event is not None else ""}
     repeats = max(sum(draw.site == site for draw in first_tape.draws()) for site in sites)
     is_for_each = first_tape.changed is not None and repeats == first_tape.records
     is_for_keys = has_delta and repeats > 1 and _are_compared(first_tape, sites)
     if parted.is_sure and not is_for_each and not is_for_keys:
-        return [(end, RecordedFinding("control flow", parted.site, parted.reason))]
-    return [(end, not_followed(parted.site, parted.reason))]
+        return pairs, [(end, RecordedFinding("control flow", parted.site, parted.reason))]
+    is_in_loop = [pair.recorded.site in sites for pair in pairs]
+    followed_pairs = pairs[: [*is_in_loop, True].index(True)]
+    return followed_pairs, [(end, not_followed(parted.site, parted.reason))]
 
 
 def _are_compared(tape: Tape, sites: set[str]) -> bool:

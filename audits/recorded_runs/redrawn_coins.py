@@ -176,8 +176,8 @@ def _with_other_coins(redraws: CoinRedraws) -> Evidence | None:
             finding = unequal_result(redrawn_run.result, replayed_run.result)
             if finding is not None:
                 sentence = f"{finding.sentence} (with other coins of the record)"
-                found = {replace(finding, sentence=sentence): len(redrawn_run.tape.events)}
-                return evidence_of(runs, (redrawn_run, replayed_run), found)
+                events = {replace(finding, sentence=sentence): len(redrawn_run.tape.events)}
+                return evidence_of(runs, (redrawn_run, replayed_run), events)
     return None
 
 

@@ -56,12 +56,12 @@ class NoiseBlock:
 class HiddenDraws:
     """Draws whose noise the code got as plain numbers, so that it may be in any later number.
 
-    ``first`` is the number of the first of their events, ``events`` are the numbers of draws that
+    ``start`` is the number of the first of their events, ``events`` are the numbers of draws that
     were handed out plain, ``noises`` those of noise that left the followed code, and ``sites`` the
     lines that drew.
     """
 
-    first: int
+    start: int
     events: frozenset[int]
     noises: NDArray[np.int64]
     sites: tuple[str, ...]
@@ -187,10 +187,10 @@ class Tape:
 
         A loop over the records then is one step, however many there are.
         """
-        last = self.events[-1] if self.events else None
-        if not isinstance(last, Step) or last.name != name or last.site != call_site():
+        step = self.events[-1] if self.events else None
+        if not isinstance(step, Step) or step.name != name or step.site != call_site():
             return
-        noisy = last.noisy
+        noisy = step.noisy
         if noisy is None or noisy.used or noisy.steps or noisy.questions or noisy.pure:
             return
         if any(operand is noisy for operand in operands):
@@ -398,5 +398,5 @@ def noting_a_process(start: Callable[..., Any]) -> Callable[..., Any]:
 def new_seed_bits(count: int) -> int:
     """Random bits for a seed, from the entropy of the run."""
     tape: Any = current_tape()  # the caller has checked that a tape is active
-    words = tape.new_seed().generate_state(-(-count // 32))
-    return int.from_bytes(words.tobytes(), "little") % 2**count
+    bits: bytes = tape.new_seed().generate_state(-(-count // 32)).tobytes()
+    return int.from_bytes(bits, "little") % 2**count

@@ -31,10 +31,11 @@ from audits.recorded_runs.findings import NOT_FOLLOWED, RecordedFinding
 from audits.recorded_runs.noisy_numbers import noisy_of
 from audits.recorded_runs.tape import running
 
-MOST_LOOKS = 200  # how often one line is looked at in one run
+LOOKS = 200  # how often one line is looked at in one run
 DIGITS = 9  # after the first one, up to which numbers of two runs are compared
-MOST_NUMBERS = 10**6  # arrays of more numbers are not looked at
+LARGEST = 10**6  # arrays of more numbers are not looked at
 SCALARS = (bool, int, float, complex, str, bytes, type(None), np.generic, range)
+LIBRARY_KINDS = (type, types.BuiltinFunctionType, np.ufunc)
 # Methods and functions that compute and change nothing.
 PURE = {
     "DataFrame", "MinMaxScaler", "RobustScaler", "Series", "StandardScaler", "abs", "all", "any",
@@ -93,20 +94,20 @@ class WatchedLines:
 
     def _look(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Look at a line that is about to run."""
-        place = (frame.f_code.co_filename, frame.f_lineno)
-        expressions = _expressions_of(place[0]).get(place[1], ()) if event == "line" else ()
-        if not expressions or self._looks[place] >= MOST_LOOKS:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        expressions = expressions_of(file).get(line, ()) if event == "line" else ()
+        if not expressions or self._looks[file, line] >= LOOKS:
             return self._look
-        self._looks[place] += 1
+        self._looks[file, line] += 1
         sys.settrace(None)
         try:
             for expression in expressions:
-                self._evaluate(frame, place, expression)
+                self._evaluate(frame, expression)
         finally:
             sys.settrace(self._enter)
         return self._look
 
-    def _evaluate(self, frame: FrameType, place: tuple[str, int], expression: Expression) -> None:
+    def _evaluate(self, frame: FrameType, expression: Expression) -> None:
         """Compute an expression once more, if nothing in it is noise or has effects.
 
         Where a noisy number is compared with a private one, the private part is computed.
@@ -114,18 +115,23 @@ class WatchedLines:
         local_names, global_names = frame.f_locals, frame.f_globals
         for name in expression.names:
             value = local_names.get(name, global_names.get(name))
-            if not (_is_plain(value) or (name not in local_names and _is_of_library(value))):
+            code = getattr(value, "__code__", None)
+            file = getattr(value, "__file__", None) or getattr(code, "co_filename", "")
+            is_of_library = isinstance(value, LIBRARY_KINDS) or (file and is_library(file))
+            if not (_is_plain(value) or is_of_library):
                 for part in expression.parts:
-                    self._evaluate(frame, place, part)
+                    self._evaluate(frame, part)
                 return
         try:
             with np.errstate(all="ignore"), running(None):
                 value = eval(expression.code, {**global_names, **local_names})
         except Exception:  # what the line itself does of it is its own affair
             return
-        key = (*place, expression.text)
+        key = (frame.f_code.co_filename, frame.f_lineno, expression.text)
         if expression.is_branch:
-            self.compared[key].append(_digest(value))
+            is_array = isinstance(value, np.ndarray) and not value.dtype.hasobject
+            shown = repr(value) if isinstance(value, SCALARS) else type(value).__name__
+            self.compared[key].append(value.tobytes() if is_array else shown)
         rows = _rows_of(value, self.records)
         if rows is not None:
             self.rows[key] = rows
@@ -136,28 +142,18 @@ def _is_plain(value: Any) -> bool:
     if noisy_of(value) is not None or hasattr(value, "as_plain"):
         return False
     if isinstance(value, (list, tuple, set)):
-        return len(value) <= MOST_NUMBERS and all(map(_is_plain, value))
+        return len(value) <= LARGEST and all(map(_is_plain, value))
     if isinstance(value, dict):
-        return len(value) <= MOST_NUMBERS and all(map(_is_plain, value.values()))
+        return len(value) <= LARGEST and all(map(_is_plain, value.values()))
     if isinstance(value, np.ndarray):
-        return value.size <= MOST_NUMBERS and not value.dtype.hasobject
+        return value.size <= LARGEST and not value.dtype.hasobject
     return isinstance(value, SCALARS) or type(value).__module__.startswith("pandas")
 
 
-def _is_of_library(value: Any) -> bool:
-    """Whether a value is a module, function or class that is not the user's own."""
-    if value is None or isinstance(value, (type, types.BuiltinFunctionType, np.ufunc)):
-        return True
-    file = getattr(value, "__file__", None) or getattr(
-        getattr(value, "__code__", None), "co_filename", ""
-    )
-    return bool(file) and is_library(file)
-
-
 @functools.lru_cache(maxsize=64)
-def _expressions_of(file: str) -> dict[int, list[Expression]]:
+def expressions_of(file: str) -> dict[int, list[Expression]]:
     """The expressions of a source file without side effects, by the line on which they begin."""
-    found: dict[int, list[Expression]] = {}
+    expressions: dict[int, list[Expression]] = {}
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
@@ -165,25 +161,30 @@ def _expressions_of(file: str) -> dict[int, list[Expression]]:
     for node, is_branch in _within(tree, is_branch=False):
         expression = _compiled(node, is_branch, file)
         if expression is not None:
-            found.setdefault(node.lineno, []).append(expression)
-    return found
+            expressions.setdefault(node.lineno, []).append(expression)
+    return expressions
 
 
 def _compiled(node: ast.expr, is_branch: bool, file: str) -> Expression | None:
     """An expression that computes and changes nothing; None of another one."""
     if isinstance(node, ast.GeneratorExp):
         node = ast.copy_location(ast.ListComp(node.elt, node.generators), node)
-    uses = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+    nodes = list(ast.walk(node))
+    uses = [part for part in nodes if isinstance(part, ast.Name)]
     bound = {part.id for part in uses if isinstance(part.ctx, ast.Store)}
     names = frozenset(part.id for part in uses) - bound
+    calls = [part for part in nodes if isinstance(part, ast.Call)]
+    called = {getattr(call.func, "attr", getattr(call.func, "id", "")) for call in calls}
+    changed = {keyword.arg for call in calls for keyword in call.keywords} & {"out", "inplace"}
     is_value = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)  # and no target
-    if not (names and is_value and all(map(_is_pure, ast.walk(node)))):
+    if not (names and is_value and called <= PURE and not changed):
         return None
-    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call) and part is not node]
-    parts = [_compiled(part, True, file) for part in calls] if is_branch else []
+    if not all(isinstance(part, PURE_NODES) for part in nodes):
+        return None
+    parts = [_compiled(call, True, file) for call in calls if is_branch and call is not node]
     code = compile(ast.fix_missing_locations(ast.Expression(node)), file, "eval")
-    text, within = ast.unparse(node), tuple(part for part in parts if part is not None)
-    return Expression(code, names, text, is_branch, within)
+    within = tuple(part for part in parts if part is not None)
+    return Expression(code, names, ast.unparse(node), is_branch, within)
 
 
 def _within(node: ast.AST, is_branch: bool) -> Iterator[tuple[ast.expr, bool]]:
@@ -205,23 +206,6 @@ def _within(node: ast.AST, is_branch: bool) -> Iterator[tuple[ast.expr, bool]]:
         yield from _within(child, is_in_branch)
 
 
-def _is_pure(part: ast.AST) -> bool:
-    """Whether a part of an expression computes and changes nothing."""
-    if isinstance(part, ast.Call):
-        name = getattr(part.func, "attr", getattr(part.func, "id", ""))
-        return name in PURE and not any(k.arg in ("out", "inplace") for k in part.keywords)
-    return isinstance(part, PURE_NODES)
-
-
-def _digest(value: Any) -> Any:
-    """What stands for a value where runs are compared; never shown."""
-    if isinstance(value, SCALARS):
-        return repr(value)
-    if isinstance(value, np.ndarray) and value.size <= MOST_NUMBERS and not value.dtype.hasobject:
-        return value.shape, value.tobytes()
-    return type(value).__name__
-
-
 def _rows_of(value: Any, records: int | None) -> Counter[bytes] | None:
     """How often each row is in an array of as many numbers or rows as records; None of others."""
     if (
@@ -235,7 +219,7 @@ def _rows_of(value: Any, records: int | None) -> Counter[bytes] | None:
         array = np.asarray(value)
     except (ValueError, TypeError):
         return None
-    if array.dtype.kind != "f" or array.shape[:1] != (records,) or array.size > MOST_NUMBERS:
+    if array.dtype.kind != "f" or array.shape[:1] != (records,) or array.size > LARGEST:
         return None
     # Sums in another order are rounded differently.
     exponents = np.floor(np.log10(np.abs(array), where=array != 0, out=np.zeros(array.shape)))
@@ -252,8 +236,8 @@ def bare_branches(data: WatchedLines, others: list[WatchedLines]) -> list[str]:
     notes: dict[tuple[str, int], str] = {}
     for file, line, text in data.compared:
         values = Counter(data.compared[file, line, text])
-        if any(Counter(other.compared[file, line, text]) != values for other in others):
-            notes[file, line] = f"a branch compares `{text}`, which has no noise"
+        if any(Counter(lines.compared[file, line, text]) != values for lines in others):
+            notes.setdefault((file, line), f"a branch compares `{text}`, which has no noise")
     return [f"{shown_path(file)}:{line}: {note}" for (file, line), note in sorted(notes.items())]
 
 
@@ -261,8 +245,8 @@ def mixed_records(data: WatchedLines, others: list[WatchedLines]) -> list[Record
     """Where one record moves rows of other records without noise, as in standardising."""
     findings: dict[tuple[str, int], RecordedFinding] = {}
     for (file, line, text), rows in data.rows.items():
-        for other in others:
-            other_rows = other.rows.get((file, line, text), rows)
+        for lines in others:
+            other_rows = lines.rows.get((file, line, text), rows)
             if max((rows - other_rows).total(), (other_rows - rows).total()) > 1:
                 sentence = (
                     f"one record moves rows of other records in `{text}`, without noise; "

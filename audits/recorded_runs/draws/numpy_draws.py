@@ -183,7 +183,7 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
     return method
 
 
-def _multivariate_normal(
+def multivariate_normal(
     self: Any, mean: Any, cov: Any, size: Any = None, *arguments: Any, **options: Any
 ) -> Any:
     """The method ``multivariate_normal``: a linear map of independent Gaussian noises, plus a mean.
@@ -361,7 +361,7 @@ for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PL
         setattr(_class, _name, _parametric_method(_name, _base))
     for _name, _method in (
         ("permutation", _permutation), ("shuffle", _shuffle), ("permuted", _permuted),
-        ("multivariate_normal", _multivariate_normal),
+        ("multivariate_normal", multivariate_normal),
     ):  # fmt: skip
         if hasattr(_base, _name):  # a state has no ``permuted``
             setattr(_class, _name, _method)
