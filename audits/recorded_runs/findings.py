@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from scipy.special import erfc
 
+from accountant.losses.loss import Loss
 from audits.recorded_runs.comparisons import ROUND_OFF, same_value, where_they_differ
 from audits.recorded_runs.draws.declared_calls import NORMS, Primitive, sensitivity_of
 from audits.recorded_runs.event_pairs import EventPair
@@ -22,6 +24,8 @@ from audits.recorded_runs.noise_shifts import Conflict, Laws
 from audits.recorded_runs.tape import NoiseBlock, Tape
 
 LOST_NOISE, RANDOMNESS, NOT_FOLLOWED = "lost noise", "randomness", "not followed"
+# Probabilities that noise of scale 1 is farther than t from 0.
+TAILS = {"laplace": lambda t: np.exp(-t), "gaussian": lambda t: erfc(t / np.sqrt(2))}
 UNDECIDED = {LOST_NOISE, RANDOMNESS, NOT_FOLLOWED}  # kinds that say what cannot be judged
 
 
@@ -101,16 +105,45 @@ def on_other_data(
     yield from unequal_factors(pairs)
 
 
-def may_be_smooth(pair: EventPair, tape: Tape, has_delta: bool) -> bool:
-    """Return whether noise whose scale depends on the data may still hide what it is added to.
+def may_be_smooth(
+    pair: EventPair, tape: Tape, claim: Loss | None, are_neighbours: bool = True
+) -> bool:
+    """Return whether noise whose scale depends on the data may still keep the claim.
 
-    So it is with smooth sensitivity, whose scale differs little between neighbours: under a delta,
-    or with noise of heavy tails, of which the losses are not known here.
+    So it is with smooth sensitivity: under a delta the scales of neighbours may differ a little,
+    and noise of heavy tails, of which the losses are not known here, may keep a pure claim.  On
+    data that are no neighbours the scales may differ by any factor.
     """
     moved = pair.moved
     if moved is None or not moved.same_noise or set(_unequal_names(pair)) - {"scale"}:
         return False
-    return has_delta or "unknown" in tape.laws_of(moved.view)
+    laws = tape.laws_of(moved.view)
+    if "unknown" in laws or claim is None or claim.epsilon_at(0.0) < np.inf:
+        return "unknown" in laws
+    if not are_neighbours or not laws <= set(TAILS):
+        return True
+    scales = [
+        np.broadcast_to(np.ravel(np.abs(event.equal.get("scale", 1.0)))[:, None], factors.shape)
+        * np.abs(factors)
+        for event, factors in (
+            (pair.recorded, moved.view.factors), (pair.replayed, moved.other_factors)
+        )
+    ]  # fmt: skip
+    with np.errstate(all="ignore"):
+        narrow, wide = np.minimum(*scales), np.maximum(*scales)
+        ratio, move = np.max(wide / narrow), np.max(np.abs(moved.gap)[:, None] / narrow)
+    if not np.isfinite([ratio, move]).all():
+        return False
+    # The event that the number is farther from its value than t, in units of the narrower scale.
+    farther = np.linspace(0.0, 60.0, 1201)
+    for law in laws:
+        wider_tail = TAILS[law](farther / ratio)
+        narrower_tail = TAILS[law](np.maximum(farther - move, 0.0))
+        for epsilon in (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
+            least_delta = np.max(wider_tail - np.exp(epsilon) * narrower_tail)
+            if least_delta > claim.delta_at(epsilon) * (1 + ROUND_OFF):
+                return False
+    return True
 
 
 def same_inputs(pair: EventPair) -> bool:

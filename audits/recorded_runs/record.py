@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from accountant.losses.loss import Loss
 from audits.claims.findings import Outcome
 from audits.recorded_runs.comparisons import paths_of_differences, without_parts
 from audits.recorded_runs.costs import spent_between
@@ -299,8 +300,8 @@ def explained_by_neighbour(
     ``conflicts`` are events that released numbers whose noise would have to move in two ways.
     """
     first_tape, second_tape = first_run.tape, second_run.tape
-    has_delta = stated.has_delta(first_run.result)
-    pairs, partings = _followed_pairs(first_run, second_run, has_delta)
+    claim = stated.loss(first_run.result)
+    pairs, partings = _followed_pairs(first_run, second_run, claim)
     laws = Laws(first_tape.blocks)
     spent, conflicts = spent_between(pairs, laws)
     used_spent, _ = spent_between([replace(pair, counts_unread=False) for pair in pairs], laws)
@@ -311,9 +312,9 @@ def explained_by_neighbour(
     events = {
         finding: index
         for index, finding in [
-            *_not_surely_private(unequal_inputs(pairs), pairs, first_tape, has_delta),
+            *_not_surely_private(unequal_inputs(pairs), pairs, first_tape, claim),
             *unequal_bounds(first_tape, second_tape),
-            *_not_surely_private(unequal_factors(pairs), pairs, first_tape, has_delta),
+            *_not_surely_private(unequal_factors(pairs), pairs, first_tape, claim),
             *bare_values(pairs),
             *reused(conflicts, pairs),
             *too_far(pairs, first_tape.blocks, stated.draws),
@@ -335,7 +336,8 @@ def _not_surely_private(
     indexed: Iterable[tuple[int, RecordedFinding]],
     pairs: list[EventPair],
     tape: Tape,
-    has_delta: bool,
+    claim: Loss | None,
+    are_neighbours: bool = True,
 ) -> Iterator[tuple[int, RecordedFinding]]:
     """Findings on inputs, of which some say only that nothing can be judged.
 
@@ -343,9 +345,9 @@ def _not_surely_private(
     """
     for index, finding in indexed:
         is_size = finding.sentence.startswith("size of ")
-        if has_delta and is_size and _are_compared(tape, {finding.site}):
+        if has_delta(claim) and is_size and _are_compared(tape, {finding.site}):
             yield index, not_followed(finding.site, finding.sentence)
-        elif index < len(pairs) and may_be_smooth(pairs[index], tape, has_delta):
+        elif index < len(pairs) and may_be_smooth(pairs[index], tape, claim, are_neighbours):
             sentence = f"{finding.sentence}, and what this costs is not known"
             yield index, RecordedFinding(NOT_FOLLOWED, finding.site, sentence)
         else:
@@ -363,10 +365,12 @@ def with_other_data(
 
     What cannot be followed there is named as unchecked, as this pair could be followed.
     """
-    has_delta = stated.has_delta(first_run.result)
-    pairs, partings = _followed_pairs(first_run, distant_run, has_delta)
+    claim = stated.loss(first_run.result)
+    pairs, partings = _followed_pairs(first_run, distant_run, claim)
     on_other = on_other_data(first_run.tape, distant_run.tape, pairs)
-    indexed = list(_not_surely_private(on_other, pairs, first_run.tape, has_delta))
+    indexed = list(
+        _not_surely_private(on_other, pairs, first_run.tape, claim, are_neighbours=False)
+    )
     if not any(exception_of(run.result) for run in (first_run, distant_run)):
         indexed += partings
     verdict = explanation.verdict
@@ -386,7 +390,7 @@ def with_other_data(
 
 
 def _followed_pairs(
-    first_run: Run, second_run: Run, has_delta: bool
+    first_run: Run, second_run: Run, claim: Loss | None
 ) -> tuple[list[EventPair], list[tuple[int, RecordedFinding]]]:
     """The pairs of events of two runs, and where the runs part, or else their results differ.
 
@@ -409,12 +413,17 @@ def _followed_pairs(
     sites = {parted.site, missing_event.site if missing_event is not None else ""}
     repeats = max(sum(draw.site == site for draw in first_tape.draws()) for site in sites)
     is_for_each = first_tape.changed is not None and repeats == first_tape.records
-    is_for_keys = has_delta and repeats > 1 and _are_compared(first_tape, sites)
+    is_for_keys = has_delta(claim) and repeats > 1 and _are_compared(first_tape, sites)
     if parted.is_sure and not is_for_each and not is_for_keys:
         return pairs, [(end, RecordedFinding("control flow", parted.site, parted.reason))]
     is_in_loop = [pair.recorded.site in sites for pair in pairs]
     followed_pairs = pairs[: [*is_in_loop, True].index(True)]
     return followed_pairs, [(end, not_followed(parted.site, parted.reason))]
+
+
+def has_delta(claim: Loss | None) -> bool:
+    """Whether a claim allows events that only one of the data can have."""
+    return claim is not None and claim.epsilon_at(0.0) == np.inf
 
 
 def _are_compared(tape: Tape, sites: set[str]) -> bool:

@@ -50,10 +50,9 @@ class Stated(NamedTuple):
     delta: float | None
     draws: dict[str, Primitive]
 
-    def has_delta(self, result: Any) -> bool:
-        """Whether the claim on this result allows events that only one of the data can have."""
-        loss = _loss_of(self.claim, result)
-        return loss is not None and loss.epsilon_at(0.0) == math.inf
+    def loss(self, result: Any) -> Loss | None:
+        """The claim on this result as a loss; None if nothing is claimed."""
+        return _loss_of(self.claim, result)
 
 
 @final
@@ -227,7 +226,7 @@ def judged(
     that they declare, though their values moved by a part of their sensitivities.
     """
     findings = [*findings]
-    loss = _loss_of(stated.claim, first_run.result)
+    loss = stated.loss(first_run.result)
     tested_delta = _tested_delta(loss, spent) if stated.delta is None else stated.delta
     # Where nothing is claimed and no delta is given, the cost is stated at delta 0, unless it is
     # infinite there though every loss is finite at other deltas.
