@@ -33,8 +33,8 @@ from audits.recorded_runs.runs import Run, Runs
 from audits.recorded_runs.tape import HiddenDraws, Tape
 from audits.recorded_runs.verdict import Recorded
 
-# An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
-EXPECTED_COUNT = 14.0
+# A false finding has at most the chance e^-14, below 1e-6.
+LOG_CHANCE = 14.0
 MOST_REDRAWS = 400  # runs on each of the two data sets
 REDRAWN_EVENTS = 200_000  # of all runs on one of them, for time: a longer run is repeated less
 MOST_OUTCOMES = 64  # more different outcomes are not the answers of coins
@@ -141,7 +141,7 @@ def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence | None) -> R
         return verdict
     hidden = evidence.hidden
     claimed = 1.0 if verdict.claimed is None else min(verdict.claimed, 100.0)
-    needed = math.ceil(EXPECTED_COUNT * math.exp(claimed))
+    needed = math.ceil(LOG_CHANCE / math.log1p(math.exp(-claimed)))
     sizes = [len(run.tape.events) for run in evidence.runs]
     limit = min(MOST_REDRAWS, REDRAWN_EVENTS // max(*sizes, 1))
     if any(finding.kind == NOT_FOLLOWED for finding in verdict.findings):

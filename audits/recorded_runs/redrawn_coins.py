@@ -20,7 +20,7 @@ import numpy as np
 from audits.recorded_runs.comparisons import where_they_differ
 from audits.recorded_runs.events import Draw
 from audits.recorded_runs.findings import RecordedFinding, unequal_result
-from audits.recorded_runs.hidden_draws import EXPECTED_COUNT, MOST_OUTCOMES, Evidence, evidence_of
+from audits.recorded_runs.hidden_draws import MOST_OUTCOMES, Evidence, evidence_of
 from audits.recorded_runs.records import differing_rows, number_of_records
 from audits.recorded_runs.runs import Runs
 from audits.recorded_runs.tape import Tape
@@ -34,6 +34,8 @@ OTHER_COINS = 8
 MOST_REDRAWS, LEAST_REDRAWS = 400, 100
 # Events of all redraws together, for time: a longer run is redrawn fewer times.
 REDRAWN_EVENTS = 16_000
+# An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
+EXPECTED_COUNT = 14.0
 ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
 # Error probability of each comparison of two outcomes.  A smaller one gives fewer false findings,
 # and needs larger excesses over the claim.
