@@ -37,7 +37,7 @@ from audits.recorded_runs.verdict import Recorded
 LOG_CHANCE = 14.0
 MOST_REDRAWS = 400  # runs on each of the two data sets
 REDRAWN_EVENTS = 200_000  # of all runs on one of them, for time: a longer run is repeated less
-MOST_OUTCOMES = 64  # more different outcomes are not the answers of coins
+MOST_OUTCOMES = 256  # a result with more different values than these is not one of a few
 FEW_RUNS = 5  # if no outcome came twice in so many runs, it is not one of a few
 EVERY_DRAW = HiddenDraws(0, frozenset(), np.empty(0, dtype=np.int64), ())
 WHOLE = ""  # stands for the whole result among the paths of its parts

@@ -107,7 +107,7 @@ def patched(
         old_of = {
             id(vars(owner).get(name)): old
             for owner, name, old in undo
-            if not isinstance(owner, dict) and old is not _absent
+            if hasattr(owner, "__dict__") and old is not _absent
         }
         for label in set(sys.modules) - loaded:
             names = getattr(sys.modules[label], "__dict__", None) or {}

@@ -114,6 +114,8 @@ def exchanged_extreme(data: Any, is_largest: bool) -> Any:
 
     The number is that of the first column with several values; None if there is none.
     """
+    if number_of_records(data) is None:
+        return None
     columns = [column for part in parts_of(data) for column in _columns(part)]
     varied = (column for column in columns if len(column) > 2 and np.ptp(column) > 0)
     column = next(varied, None)

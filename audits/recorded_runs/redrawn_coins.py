@@ -20,7 +20,7 @@ import numpy as np
 from audits.recorded_runs.comparisons import where_they_differ
 from audits.recorded_runs.events import Draw
 from audits.recorded_runs.findings import RecordedFinding, unequal_result
-from audits.recorded_runs.hidden_draws import MOST_OUTCOMES, Evidence, evidence_of
+from audits.recorded_runs.hidden_draws import Evidence, evidence_of
 from audits.recorded_runs.records import differing_rows, number_of_records
 from audits.recorded_runs.runs import Runs
 from audits.recorded_runs.tape import Tape
@@ -34,6 +34,7 @@ OTHER_COINS = 8
 MOST_REDRAWS, LEAST_REDRAWS = 400, 100
 # Events of all redraws together, for time: a longer run is redrawn fewer times.
 REDRAWN_EVENTS = 16_000
+MOST_OUTCOMES = 64  # more different results are not the answers of a coin
 # An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
 EXPECTED_COUNT = 14.0
 ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers

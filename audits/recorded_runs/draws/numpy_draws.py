@@ -183,6 +183,13 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
     return method
 
 
+def gaussian_root(cov: Any) -> Any:
+    """A matrix whose product with independent Gaussian noises of scale 1 has this covariance."""
+    variances, axes = np.linalg.eigh(cov)
+    is_noisy = variances > ROUND_OFF * variances.max(initial=0.0)
+    return axes * np.sqrt(np.where(is_noisy, variances, 0.0))
+
+
 def multivariate_normal(
     self: Any, mean: Any, cov: Any, size: Any = None, *arguments: Any, **options: Any
 ) -> Any:
@@ -205,11 +212,9 @@ def multivariate_normal(
         )
     expected = tape.expected()
     event = tape.draw("multivariate_normal", draw, equal={"cov": cov, "size": size})
-    if event.shape[-1:] != mean.shape:
-        tape.leave(event.site, "multivariate_normal has another shape in the second run")
-    variances, axes = np.linalg.eigh(cov)
-    is_noisy = variances > ROUND_OFF * variances.max(initial=0.0)
-    root = axes[:, is_noisy] * np.sqrt(variances[is_noisy])
+    if event.shape[-1:] != mean.shape:  # then ``cov`` differs too, which is a finding
+        return np.copy(event.output)
+    root = gaussian_root(cov)
     shape = (*event.shape[:-1], root.shape[1])
     noises = tape.number_noises("gaussian", 1.0, "multivariate_normal", shape)[..., 0]
     parts = (*event.shape, root.shape[1])
