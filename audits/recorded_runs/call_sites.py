@@ -60,7 +60,7 @@ def _frames_of_code() -> Iterator[FrameType]:
 
 def is_library(path: str) -> bool:
     """Return whether a file is of Python or of an installed package, and not the user's."""
-    return path.startswith((STANDARD, *OWN_PACKAGES, "<")) or "-packages" + os.sep in path
+    return path.startswith((STANDARD, *OWN_PACKAGES, "<frozen")) or "-packages" + os.sep in path
 
 
 def is_importing() -> bool:

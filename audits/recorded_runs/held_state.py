@@ -160,7 +160,7 @@ class HeldState:
 def _is_of_user(kind: type) -> bool:
     """Whether a class is defined in the user's own code."""
     file = getattr(inspect.getmodule(kind), "__file__", None)
-    return file is not None and not is_library(file)
+    return kind.__module__ == "__main__" or (file is not None and not is_library(file))
 
 
 def names_read_in(code: types.CodeType) -> Iterator[str]:

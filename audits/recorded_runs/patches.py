@@ -112,10 +112,11 @@ def patched(
         for label in set(sys.modules) - loaded:
             names = getattr(sys.modules[label], "__dict__", None) or {}
             for name, value in list(names.items()):
-                names[name] = old_of.get(id(value), value)
-                state = getattr(value, "__dict__", {}).get("_random_state")
-                if id(state) in old_of:
-                    vars(value)["_random_state"] = old_of[id(state)]
+                if id(value) in old_of:
+                    names[name] = old_of[id(value)]
+                with contextlib.suppress(Exception):  # attributes of some objects raise anything
+                    state = vars(value)["_random_state"]
+                    vars(value)["_random_state"] = old_of.get(id(state), state)
         for owner, name, old in reversed(undo):
             if isinstance(owner, dict):
                 owner[name] = old
