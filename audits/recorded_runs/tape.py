@@ -399,4 +399,4 @@ def new_seed_bits(count: int) -> int:
     """Random bits for a seed, from the entropy of the run."""
     tape: Any = current_tape()  # the caller has checked that a tape is active
     bits: bytes = tape.new_seed().generate_state(-(-count // 32)).tobytes()
-    return int.from_bytes(bits, "little") % 2**count
+    return int.from_bytes(bits, "little") % (1 << count)
