@@ -242,7 +242,7 @@ def linear_step(
     arguments: Any,
     options: Any,
 ) -> Any:
-    """Record a function that is linear in its one followed argument, which is noise alone.
+    """Record a function that is linear in its one followed argument.
 
     The result is `NotImplemented` if more arguments are followed, or its view is not.
     """
@@ -258,7 +258,7 @@ def linear_step(
     view = linear_map(view_of(noise), image)
     if view is None:
         return NotImplemented
-    return _step(tape, name, lambda: image(plain(noise)), view, [noise], True)
+    return _step(tape, name, lambda: image(plain(noise)), view, [noise], is_noise_alone(noise))
 
 
 def noise_from_noise(
