@@ -31,7 +31,7 @@ from audits.recorded_runs.findings import NOT_FOLLOWED, RecordedFinding
 from audits.recorded_runs.noisy_numbers import noisy_of
 from audits.recorded_runs.tape import running
 
-LOOKS = 200  # how often one line is looked at in one run
+LOOKS = 1000  # how often one line is looked at in one run
 DIGITS = 9  # after the first one, up to which numbers of two runs are compared
 LARGEST = 10**6  # arrays of more numbers are not looked at
 SCALARS = (bool, int, float, complex, str, bytes, type(None), np.generic, range)
@@ -102,7 +102,9 @@ class WatchedLines:
         sys.settrace(None)
         try:
             for expression in expressions:
-                self._evaluate(frame, expression)
+                # Rows of all records are compared where a line runs first, as that takes time.
+                if expression.is_branch or self._looks[file, line] == 1:
+                    self._evaluate(frame, expression)
         finally:
             sys.settrace(self._enter)
         return self._look
@@ -132,7 +134,7 @@ class WatchedLines:
             is_array = isinstance(value, np.ndarray) and not value.dtype.hasobject
             shown = repr(value) if isinstance(value, SCALARS) else type(value).__name__
             self.compared[key].append(value.tobytes() if is_array else shown)
-        rows = _rows_of(value, self.records)
+        rows = None if key in self.rows else _rows_of(value, self.records)
         if rows is not None:
             self.rows[key] = rows
 
