@@ -48,9 +48,12 @@ def record(
     Example: python -m audits record mycode.noise:release --epsilon 1 --pair a.npy b.npy
     --allow-import
 
-    Exit status: 0 nothing found, 1 something found, 2 bad usage, 3 inconclusive (nothing found,
-    but the cost is not known, or is infinite, or is above the claim for who sees more), 130
-    interrupted.
+    Each finding has its line. What cannot be judged has too: noise that went out of sight, as by
+    float(noise); parts of the result that differ on the same data; branches on numbers without
+    noise.
+
+    Exit status: 0 nothing found, 1 something found, 2 bad usage, 3 inconclusive (noise went out of
+    sight, or the cost is not known, or is above the claim for who sees more), 130 interrupted.
     """
     import sys
     import time

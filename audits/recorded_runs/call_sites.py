@@ -7,12 +7,19 @@ import itertools
 import os
 import random
 import secrets
+import sysconfig
 from collections.abc import Iterator
 from types import FrameType
 
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# the packages that the audit itself runs in
+OWN_PACKAGES = tuple(
+    os.path.join(os.path.dirname(os.path.dirname(HERE)), name, "")
+    for name in ("accountant", "audits")
+)
+STANDARD = sysconfig.get_path("stdlib")  # the folder of Python's own modules
 # Code in these files draws for its callers, so the call site is the first frame outside of them.
 PASSED_OVER = [HERE, os.path.dirname(np.__file__), random.__file__, secrets.__file__]
 LIBRARIES = tuple(
@@ -49,6 +56,11 @@ def _frames_of_code() -> Iterator[FrameType]:
         ):
             yield frame
         frame = frame.f_back
+
+
+def is_library(path: str) -> bool:
+    """Return whether a file is of Python or of an installed package, and not the user's."""
+    return path.startswith((STANDARD, *OWN_PACKAGES, "<frozen")) or "-packages" + os.sep in path
 
 
 def is_importing() -> bool:

@@ -1,4 +1,4 @@
-"""Whether the results of two recorded runs are equal, and at which path they first differ.
+"""Whether the results of two recorded runs are equal, and at which paths they differ.
 
 A recorded run is code that an audit runs while it follows the noise in its numbers.  Its result,
 any object, is first copied to nests of lists and dicts of plain values.  A difference is reported
@@ -7,6 +7,7 @@ as a path such as ``model.weights[2]``, never as values, because values may be p
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +29,10 @@ SKIPPED = (
     types.MethodType,
     type,
 )
+# Objects of these modules keep accounts of all calls so far, which are no result of one call.
+ACCOUNTS = ("diffprivlib.accountant",)
+# Stands in a result for a part that differs between runs on the same data.
+UNSTEADY = "a part that differs between runs on the same data"
 # Levels of nesting that are compared; deeper parts are ignored.  Results may hold cycles.
 DEEPEST = 12
 # Floats of two runs count as equal up to this share of the larger one, as a sum of the same rows in
@@ -41,8 +46,11 @@ def plain_result(result: Any, depth: int = 0) -> Any:
         return plain_result(use(result), depth)
     if result is None or isinstance(result, (bool, int, float, complex, str, bytes, np.generic)):
         return result
-    if isinstance(result, SKIPPED) or depth > DEEPEST:
+    is_account = str(type(result).__module__).startswith(ACCOUNTS)
+    if isinstance(result, SKIPPED) or is_account or depth > DEEPEST:
         return None
+    if isinstance(result, (bytearray, memoryview)):
+        return bytes(result)
     next_depth = depth + 1
     if isinstance(result, np.ndarray):
         if result.dtype.hasobject:
@@ -79,24 +87,68 @@ def _plain_object(result: Any, depth: int) -> Any:
                 attributes[name] = getattr(result, name)
     if not attributes and isinstance(result, Iterator):
         return [plain_result(part, depth) for part in result]
+    if not attributes:  # such as a Decimal or a date: what it would be built from again
+        with contextlib.suppress(Exception):  # not every object says so
+            attributes = {"state": result.__reduce_ex__(2)[1:]}
     return {"class": type(result).__name__, **plain_result(attributes, depth)}
 
 
-def where_they_differ(one: Any, other: Any, path: str = "") -> str:
-    """The path to the first difference of two plain results, from ``path``; "" if equal."""
+def where_they_differ(one: Any, other: Any) -> str:
+    """The path to the first difference of two plain results; "" if equal."""
+    return next(paths_of_differences(one, other), "")
+
+
+def paths_of_differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """The paths to all differences of two plain results, from ``path``.
+
+    Where names or lengths differ, the parts below are not compared.
+    """
     shown_path = path or "the result"
-    if isinstance(one, dict) and isinstance(other, dict):
-        if list(one) != list(other):
-            return f"the names in {shown_path}"
-        parts = [(f"{path}.{name}" if path else name, one[name], other[name]) for name in one]
-    elif isinstance(one, list) and isinstance(other, list):
-        if len(one) != len(other):
-            return f"the length of {shown_path}"
-        parts = [(f"{shown_path}[{k}]", one[k], other[k]) for k in range(len(one))]
+    if isinstance(one, dict) and isinstance(other, dict) and list(one) != list(other):
+        yield f"the names in {shown_path}"
+    elif isinstance(one, list) and isinstance(other, list) and len(one) != len(other):
+        yield f"the length of {shown_path}"
+    elif isinstance(one, (dict, list)) and type(one) is type(other):
+        for (part_path, part), (_, other_part) in zip(
+            parts_of_result(one, path), parts_of_result(other, path), strict=True
+        ):
+            yield from paths_of_differences(part, other_part, part_path)
+    elif not same_value(one, other):
+        yield shown_path
+
+
+def parts_of_result(result: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The parts of a dict or list with their paths; none of another value."""
+    if isinstance(result, dict):
+        for name, part in result.items():
+            yield (f"{path}.{name}" if path else name), part
+    elif isinstance(result, list):
+        for k, part in enumerate(result):
+            yield f"{path or 'the result'}[{k}]", part
+
+
+def leaves_of(result: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """All plain values in a result by their paths, and the names and lengths of what holds them."""
+    shown_path = path or "the result"
+    if isinstance(result, dict):
+        yield f"the names in {shown_path}", list(result)
+    elif isinstance(result, list):
+        yield f"the length of {shown_path}", len(result)
     else:
-        return "" if same_value(one, other) else shown_path
-    differences = (where_they_differ(a, b, part_path) for part_path, a, b in parts)
-    return next(filter(None, differences), "")
+        yield shown_path, result
+    for part_path, part in parts_of_result(result, path):
+        yield from leaves_of(part, part_path)
+
+
+def without_parts(result: Any, paths: frozenset[str], path: str = "") -> Any:
+    """The result with a fixed value in place of the parts at these paths."""
+    shown_path = path or "the result"
+    if paths & {shown_path, f"the names in {shown_path}", f"the length of {shown_path}"}:
+        return UNSTEADY
+    parts = [without_parts(part, paths, below) for below, part in parts_of_result(result, path)]
+    if isinstance(result, dict):
+        return dict(zip(result, parts, strict=True))
+    return parts if isinstance(result, list) else result
 
 
 def same_value(one: Any, other: Any) -> bool:

@@ -33,7 +33,7 @@ from audits.recorded_runs.answer_costs import gaussians_released, spend_coins, s
 from audits.recorded_runs.comparisons import ROUND_OFF
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
 from audits.recorded_runs.event_pairs import EventPair
-from audits.recorded_runs.events import Call, Draw, Event, Question
+from audits.recorded_runs.events import SEEDS, Call, Draw, Event, Question
 from audits.recorded_runs.noise_shifts import (
     NO_SOLUTION,
     Condition,
@@ -334,7 +334,7 @@ def declared_cost(
     for recorded in (pair.recorded for pair in pairs):
         if isinstance(recorded, Draw) and recorded.parameter is not None:
             return None
-        if isinstance(recorded, Call) and recorded.name != "default_rng":
+        if isinstance(recorded, Call) and recorded.name not in SEEDS:
             if recorded.declared is None:
                 return None
             spent.losses[recorded.declared] += 1

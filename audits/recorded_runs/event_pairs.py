@@ -103,6 +103,9 @@ class EventPair:
 
     recorded: Event
     replayed: Event
+    # Whether numbers that no step, question or result took up count as released: compiled code may
+    # have read them.
+    counts_unread: bool = True
 
     @cached_property
     def moved(self) -> Moved | None:
@@ -154,7 +157,7 @@ class EventPair:
     def is_released(self) -> bool:
         """Whether the output counts as released."""
         noisy = self.recorded.noisy
-        if self._is_used or self.moved is None or noisy is None:
+        if self._is_used or self.moved is None or noisy is None or not self.counts_unread:
             return self._is_used
         # What no step or question has as an operand may be the result, or a part of it.
         unread = not (noisy.steps or noisy.questions)

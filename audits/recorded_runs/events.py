@@ -20,6 +20,7 @@ from audits.recorded_runs.views import View
 # The name of a question that an operator such as ``>`` asks.  Its output says whether the first
 # side is greater.  Other questions ask for the place of an extreme.
 COMPARISON = "a comparison"
+SEEDS = {"default_rng", "generator"}  # names of calls that take a seed, and cost nothing
 Losses = list[tuple[Loss, int]]  # losses with their counts
 
 

@@ -3,7 +3,7 @@
 A run lists its events on a tape: draws of noise, steps that compute with it, comparisons and calls
 of mechanisms.  The replay gets the recorded outputs.  Each check compares the events of both, as
 pairs, and returns findings: a sentence about what depends on the data without enough noise, and the
-line of code where it happens.
+line of code where it happens.  Each finding comes with the number of the event that it is about.
 """
 
 from __future__ import annotations
@@ -13,13 +13,20 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from scipy.special import erfc
 
+from accountant.losses.loss import Loss
 from audits.recorded_runs.comparisons import ROUND_OFF, same_value, where_they_differ
 from audits.recorded_runs.draws.declared_calls import NORMS, Primitive, sensitivity_of
 from audits.recorded_runs.event_pairs import EventPair
 from audits.recorded_runs.events import Call, Draw
 from audits.recorded_runs.noise_shifts import Conflict, Laws
 from audits.recorded_runs.tape import NoiseBlock, Tape
+
+LOST_NOISE, RANDOMNESS, NOT_FOLLOWED = "lost noise", "randomness", "not followed"
+# Probabilities that noise of scale 1 is farther than t from 0.
+TAILS = {"laplace": lambda t: np.exp(-t), "gaussian": lambda t: erfc(t / np.sqrt(2))}
+UNDECIDED = {LOST_NOISE, RANDOMNESS, NOT_FOLLOWED}  # kinds that say what cannot be judged
 
 
 @final
@@ -31,7 +38,8 @@ class RecordedFinding:
     ----------
     kind : str
         ``"control flow"``, ``"sensitivity"``, ``"input"``, ``"result"``, ``"no noise"``,
-        ``"reused noise"``, ``"cost"``, ``"randomness"`` or ``"lost noise"``.
+        ``"reused noise"`` or ``"cost"``; or what cannot be judged: ``"randomness"``,
+        ``"lost noise"`` or ``"not followed"``.
     site : str
         The place in the code, ``file:line``; "" if it is the whole run.
     sentence : str
@@ -52,15 +60,24 @@ class RecordedFinding:
         return f"{self.site + ': ' if self.site else ''}{self.kind}: {self.sentence}"
 
 
-def unequal_inputs(pairs: list[EventPair]) -> Iterator[RecordedFinding]:
+def not_followed(site: str, reason: str) -> RecordedFinding:
+    """Return what is said where the runs part in a way that may be private."""
+    sentence = (
+        f"{reason}: noise that code takes up once for each record or key is not followed; "
+        "compare data of as many records, or name the function in `primitives`"
+    )
+    return RecordedFinding(NOT_FOLLOWED, site, sentence)
+
+
+def unequal_inputs(pairs: list[EventPair]) -> Iterator[tuple[int, RecordedFinding]]:
     """Yield the inputs of draws and calls that must be equal in both runs and are not."""
-    for pair in pairs:
+    for index, pair in enumerate(pairs):
         for name in _unequal_names(pair):
             sentence = f"{name} of {pair.recorded.name} depends on the data"
-            yield RecordedFinding("input", pair.recorded.site, sentence)
+            yield index, RecordedFinding("input", pair.recorded.site, sentence)
 
 
-def unequal_bounds(first_tape: Tape, second_tape: Tape) -> Iterator[RecordedFinding]:
+def unequal_bounds(first_tape: Tape, second_tape: Tape) -> Iterator[tuple[int, RecordedFinding]]:
     """Yield the places where the bounds that values are clipped to differ between the runs."""
     for site, bounds in first_tape.bounds.items():
         others = second_tape.bounds.get(site, [])
@@ -68,19 +85,65 @@ def unequal_bounds(first_tape: Tape, second_tape: Tape) -> Iterator[RecordedFind
             len(recorded) == len(replayed) and all(map(same_value, recorded, replayed))
             for recorded, replayed in zip(bounds, others, strict=True)
         ):
-            yield RecordedFinding("input", site, "a bound of clip depends on the data")
+            yield (
+                len(first_tape.events),
+                RecordedFinding("input", site, "a bound of clip depends on the data"),
+            )
 
 
 def on_other_data(
     first_tape: Tape, distant_tape: Tape, pairs: list[EventPair]
-) -> Iterator[RecordedFinding]:
+) -> Iterator[tuple[int, RecordedFinding]]:
     """Yield arguments, bounds and factors that must be equal on all data of this size, but differ.
 
     ``distant_tape`` is that of a run on other data, which need not be neighbours.
     """
-    yield from unequal_inputs([pair for pair in pairs if isinstance(pair.recorded, Draw | Call)])
+    for index, finding in unequal_inputs(pairs):
+        if isinstance(pairs[index].recorded, Draw | Call):
+            yield index, finding
     yield from unequal_bounds(first_tape, distant_tape)
     yield from unequal_factors(pairs)
+
+
+def may_be_smooth(
+    pair: EventPair, tape: Tape, claim: Loss | None, are_neighbours: bool = True
+) -> bool:
+    """Return whether noise whose scale depends on the data may still keep the claim.
+
+    So it is with smooth sensitivity: under a delta the scales of neighbours may differ a little,
+    and noise of heavy tails, of which the losses are not known here, may keep a pure claim.  On
+    data that are no neighbours the scales may differ by any factor.
+    """
+    moved = pair.moved
+    if moved is None or not moved.same_noise or set(_unequal_names(pair)) - {"scale"}:
+        return False
+    laws = tape.laws_of(moved.view)
+    if "unknown" in laws or claim is None or claim.epsilon_at(0.0) < np.inf:
+        return "unknown" in laws
+    if not are_neighbours or not laws <= set(TAILS):
+        return True
+    scales = [
+        np.broadcast_to(np.ravel(np.abs(event.equal.get("scale", 1.0)))[:, None], factors.shape)
+        * np.abs(factors)
+        for event, factors in (
+            (pair.recorded, moved.view.factors), (pair.replayed, moved.other_factors)
+        )
+    ]  # fmt: skip
+    with np.errstate(all="ignore"):
+        narrow, wide = np.minimum(*scales), np.maximum(*scales)
+        ratio, move = np.max(wide / narrow), np.max(np.abs(moved.gap)[:, None] / narrow)
+    if not np.isfinite([ratio, move]).all():
+        return False
+    # The event that the number is farther from its value than t, in units of the narrower scale.
+    farther = np.linspace(0.0, 60.0, 1201)
+    for law in laws:
+        wider_tail = TAILS[law](farther / ratio)
+        narrower_tail = TAILS[law](np.maximum(farther - move, 0.0))
+        for epsilon in (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
+            least_delta = np.max(wider_tail - np.exp(epsilon) * narrower_tail)
+            if least_delta > claim.delta_at(epsilon) * (1 + ROUND_OFF):
+                return False
+    return True
 
 
 def same_inputs(pair: EventPair) -> bool:
@@ -103,61 +166,66 @@ def _comparable(value: Any) -> Any:
     )
 
 
-def unequal_factors(pairs: list[EventPair]) -> Iterator[RecordedFinding]:
+def unequal_factors(pairs: list[EventPair]) -> Iterator[tuple[int, RecordedFinding]]:
     """Yield the places where noise is multiplied by numbers that depend on the data."""
-    for pair in pairs:
+    for index, pair in enumerate(pairs):
         recorded, moved = pair.recorded, pair.moved
         # A coin that is only compared may be multiplied by a private sum, as in code that inverts a
         # distribution function: its levels are compared by their probabilities.
         if moved is None or pair.is_only_compared:
             continue
         if not moved.same_noise:
+            if not pair.is_released:
+                continue  # what is made of it is looked at
             sentence = "which noise is in which number depends on the data"
-            yield RecordedFinding("input", recorded.site, sentence)
+            yield index, RecordedFinding("input", recorded.site, sentence)
         elif not moved.same_factors:
             sentence = (
                 f"the number that noise is multiplied by in {recorded.name} depends on the data"
             )
-            yield RecordedFinding("input", recorded.site, sentence)
+            yield index, RecordedFinding("input", recorded.site, sentence)
 
 
-def bare_values(pairs: list[EventPair]) -> Iterator[RecordedFinding]:
+def bare_values(pairs: list[EventPair]) -> Iterator[tuple[int, RecordedFinding]]:
     """Yield numbers among noisy ones that moved and have no noise."""
-    for pair in pairs:
+    for index, pair in enumerate(pairs):
         recorded, moved = pair.recorded, pair.moved
         if moved is None or recorded.noisy is None:
             continue
         bare = ~moved.has_noise.any(axis=1) & (moved.gap != 0)
         if bare.any() and (pair.is_released or recorded.noisy.steps == 0):
             sentence = f"{int(bare.sum())} of {bare.size} numbers moved and have no noise"
-            yield RecordedFinding("no noise", recorded.site, sentence)
+            yield index, RecordedFinding("no noise", recorded.site, sentence)
 
 
-def reused(conflicts: list[Conflict]) -> Iterator[RecordedFinding]:
+def reused(
+    conflicts: list[Conflict], pairs: list[EventPair]
+) -> Iterator[tuple[int, RecordedFinding]]:
     """Yield the places of noise that is in two numbers which moved differently."""
+    index_of = {id(pair.recorded): index for index, pair in enumerate(pairs)}
     for event, reason in conflicts:
         if reason == "reused noise":
             sentence = "the same noise is in two numbers that moved differently: both show the data"
-            yield RecordedFinding("reused noise", event.site, sentence)
+            yield index_of[id(event)], RecordedFinding("reused noise", event.site, sentence)
 
 
 def too_far(
     pairs: list[EventPair], blocks: list[NoiseBlock], declared: Mapping[str, Primitive]
-) -> Iterator[RecordedFinding]:
+) -> Iterator[tuple[int, RecordedFinding]]:
     """Yield values that moved by more than the declared sensitivity of their call or draw."""
-    for pair in pairs:
+    for index, pair in enumerate(pairs):
         recorded = pair.recorded
         if not isinstance(recorded, Call) or recorded.sensitivity is None:
             continue
         distance = pair.call_distance
         if distance is not None and not distance <= recorded.sensitivity * (1 + ROUND_OFF):
-            yield _farther(recorded.name, recorded.site, distance, recorded.sensitivity)
+            yield index, _farther(recorded.name, recorded.site, distance, recorded.sensitivity)
     if not declared:
         return
     # Of a released number the first noise is looked at, in whose units its move is: a declared draw
     # is that of one noise added to a value.
     laws = Laws(blocks)
-    for pair in pairs:
+    for index, pair in enumerate(pairs):
         moved = pair.moved
         if moved is None or not pair.is_released:
             continue
@@ -171,7 +239,7 @@ def too_far(
                 float(np.linalg.norm(gaps[moved.gap != 0], norm_order)) if moved.gap.any() else 0.0
             )
             if limit is not None and not distance <= limit * (1 + ROUND_OFF):
-                yield _farther(name, pair.recorded.site, distance, limit)
+                yield index, _farther(name, pair.recorded.site, distance, limit)
 
 
 def _farther(name: str, site: str, moved: float, limit: float) -> RecordedFinding:
@@ -182,11 +250,8 @@ def _farther(name: str, site: str, moved: float, limit: float) -> RecordedFindin
     return RecordedFinding("sensitivity", site, sentence)
 
 
-def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFinding | None:
-    """Return the first difference of two results for which every drawn number was equal.
-
-    If noise was ``lost`` from sight, the difference may come from that noise.
-    """
+def unequal_result(one: Any, other: Any) -> RecordedFinding | None:
+    """Return the first difference of two results for which every drawn number was equal."""
     difference_path = where_they_differ(one, other)
     if not difference_path:
         return None
@@ -194,13 +259,6 @@ def unequal_result(one: Any, other: Any, lost: list[NoiseBlock]) -> RecordedFind
     if raised[0] != raised[1]:
         sentence = f"the first run ends with {raised[0]}, the second with {raised[1]}"
         return RecordedFinding("control flow", "", sentence)
-    if lost:
-        sites = ", ".join(sorted({block.site for block in lost})[:3])
-        sentence = (
-            f"{difference_path} differs, but noise drawn at {sites} was lost from sight before "
-            "it was added: name the function that adds it in `primitives`"
-        )
-        return RecordedFinding("lost noise", lost[0].site, sentence)
     sentence = f"{difference_path} differs although every drawn number was the same"
     return RecordedFinding("result", "", sentence)
 
@@ -209,31 +267,3 @@ def exception_of(result: Any) -> str:
     """Return the type of the exception that a run ended with; "" if it gave a result."""
     ended = isinstance(result, dict) and set(result) == {"exception", "message"}
     return str(result["exception"]) if ended else ""
-
-
-def lost_noise(pairs: list[EventPair], blocks: list[NoiseBlock]) -> list[NoiseBlock]:
-    """Return the noise that no number shows, or that the code used alone, as a plain number.
-
-    Uniform numbers that the code uses alone are usually thresholds, and are not reported.
-    """
-    stop = max((block.stop for block in blocks), default=0)
-    visible, used_alone = np.zeros((2, stop + 1), dtype=bool)
-    for pair in pairs:
-        noisy = pair.recorded.noisy
-        if noisy is None:
-            continue
-        # A number without noise has the index -1, and marks the last element, which is spare.
-        numbers = noisy.view.noises.ravel()
-        if noisy.steps or noisy.questions or not noisy.pure:
-            visible[numbers] = True
-        if noisy.pure and noisy.used:
-            used_alone[numbers] = True
-    return [
-        block
-        for block in blocks
-        if block.stop > block.start
-        and (
-            not visible[block.start : block.stop].any()
-            or (block.law != "uniform" and used_alone[block.start : block.stop].any())
-        )
-    ]

@@ -40,6 +40,8 @@ from audits.recorded_runs.views import View, add, fits, join, linear_map, scale,
 # ufuncs that are linear in each of their two operands
 LINEAR_PRODUCTS = {"matmul", "vecdot", "matvec", "vecmat"}
 LINEAR_SUMS = {"reduce", "accumulate", "reduceat"}  # methods of add
+LARGEST_EXACT = 2**53  # the floats up to it include all whole numbers
+SUMS = {"add", "subtract", "multiply", "divide"}
 HARMLESS = {"isfinite", "isnan", "isinf"}  # they reveal nothing about noise that has a density
 
 
@@ -56,10 +58,20 @@ def compute(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Any)
     are_numbers = all(np.asarray(plain(x)).dtype.kind in "biuf" for x in inputs)
     is_plain_call = method == "__call__" and not options and are_numbers
     result: Any = NotImplemented
+    integers = [x for x in map(np.asarray, map(plain, inputs)) if x.dtype.kind in "iuO" and x.size]
+    # Views are made of floats, which do not tell apart larger whole numbers.
+    if tape is not None and any(
+        np.any((x > LARGEST_EXACT) | (x < -LARGEST_EXACT)) for x in integers
+    ):
+        tape.beyond_floats.append(call_site())
+        tape = None  # the inputs are used
     if tape is not None and is_plain_call and any(map(is_unused, inputs)):
         result = _arithmetic(tape, ufunc, inputs, followed)
     # A second call of ``at`` would change its first operand once more.
+    # A sum of another type, as by ``dtype``, may be one with a private number.
+    is_typed_sum = ufunc.__name__ in SUMS and method == "__call__" and bool(options)
     is_of_noise = method != "at" and ufunc.nout == 1 and is_noise_alone(*followed)
+    is_of_noise = is_of_noise and not is_typed_sum
     if result is NotImplemented and tape is not None and is_of_noise:
         result = _function_of_noise(tape, ufunc, method, inputs, options)
     if result is NotImplemented:
@@ -181,6 +193,7 @@ def _step(
 
     ``pure`` says that the result is noise alone, and ``equal`` has what must be equal in both runs.
     """
+    tape.withdraw_step(name, noisy_among(operands))
     result = tape.step(name, make, view, pure, equal)
     for noisy in noisy_among(operands):
         noisy.steps += 1
@@ -229,7 +242,7 @@ def linear_step(
     arguments: Any,
     options: Any,
 ) -> Any:
-    """Record a function that is linear in its one followed argument, which is noise alone.
+    """Record a function that is linear in its one followed argument.
 
     The result is `NotImplemented` if more arguments are followed, or its view is not.
     """
@@ -245,7 +258,7 @@ def linear_step(
     view = linear_map(view_of(noise), image)
     if view is None:
         return NotImplemented
-    return _step(tape, name, lambda: image(plain(noise)), view, [noise], True)
+    return _step(tape, name, lambda: image(plain(noise)), view, [noise], is_noise_alone(noise))
 
 
 def noise_from_noise(

@@ -429,13 +429,20 @@ def _function_of_noise(tape: Tape, function: Any, arguments: Any, options: Any) 
     """The noise that a function makes of noise alone; NotImplemented for other arguments."""
     name: str = function.__name__
     noises = noisy_among(arguments)
-    if not noises or not all(noise.pure for noise in noises):
+    # An array of values and noises is still being made: a sum of it may be what is released.
+    is_mixed = (
+        function in LINEAR
+        and len(noises) == 1
+        and not noises[0].used
+        and bool((noises[0].view.noises < 0).all(axis=-1).any())
+    )
+    if not noises or not (is_mixed or all(noise.pure for noise in noises)):
         return NotImplemented
     # The solution of linear equations is linear in the right side, but not in the matrix.
     is_solve_of_noisy_matrix = function is np.linalg.solve and noisy_of(arguments[0]) is not None
     if function in LINEAR and not is_solve_of_noisy_matrix:
         linear = linear_step(tape, name, function, arguments, options)
-        if linear is not NotImplemented:
+        if linear is not NotImplemented or is_mixed:
             return linear
     computed = function(*map(plain, arguments), **options)
     if not isinstance(computed, (np.ndarray, np.generic)):

@@ -13,20 +13,19 @@ import functools
 import importlib
 import inspect
 import math
-import os
 import random
 import secrets
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import numpy as np
 
 from accountant.errors import ParameterError
-from audits.recorded_runs.call_sites import HERE, call_site
+from audits.recorded_runs.call_sites import call_site, is_library
 from audits.recorded_runs.draws.declared_calls import Primitive, recording_call
 from audits.recorded_runs.draws.draw_tables import COINS, NOISE
 from audits.recorded_runs.draws.library_calls import library_patches
@@ -48,21 +47,21 @@ from audits.recorded_runs.draws.python_draws import (
 from audits.recorded_runs.draws.torch_draws import torch_patches
 from audits.recorded_runs.followed_values import FollowedArray, follow_nest
 from audits.recorded_runs.noisy_numbers import is_noise_alone, plain, use
-from audits.recorded_runs.tape import current_tape, within_a_run
+from audits.recorded_runs.tape import current_tape, new_seed_bits, noting_a_process, within_a_run
 
 # These modules, and those inside of them, keep their references to what is replaced.
 LEFT_ALONE = ("numpy.", "torch.", "random.", "secrets.", "audits.recorded_runs.")
+OTHER_DRAWS = ("permutation", "shuffle", "multivariate_normal")  # further functions of numpy
 PYTHON_DRAWS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "getrandbits", "shuffle",
     "choice", "choices", "sample", "randint", "randrange", "triangular", "betavariate",
     "gammavariate", "lognormvariate", "vonmisesvariate", "paretovariate", "weibullvariate",
-    "randbytes",
+    "randbytes", "seed",
 )  # fmt: skip
 # functions of `math` that are numpy's function of the same name if their argument is noise alone
 FUNCTIONS_OF_MATH = (
     "log", "log1p", "exp", "expm1", "sqrt", "cos", "sin", "tan", "fabs", "copysign",
 )  # fmt: skip
-STANDARD = sysconfig.get_path("stdlib")  # the folder of Python's own modules
 # Functions of `numpy.random` that are a method of another name.
 ALIASES = {"ranf": "random_sample", "sample": "random_sample"}
 PLAIN_KINDS = (PLAIN_GENERATOR, PLAIN_STATE)
@@ -87,6 +86,7 @@ def patched(
         )
     # owner (an object, or a dict of names), name, and the value before
     undo: list[tuple[Any, Any, Any]] = []
+    loaded = frozenset(sys.modules)
     try:
         legacy: Any = recording_state(PLAIN_STATE(seed % 2**32))
         sources = [legacy, RecordingRandom(seed), RecordingRandom(seed + 1)]
@@ -102,6 +102,21 @@ def patched(
 
         yield go_back
     finally:
+        # Modules that were imported within a run took replacements by name, and laws of scipy the
+        # state that they draw from.
+        old_of = {
+            id(vars(owner).get(name)): old
+            for owner, name, old in undo
+            if hasattr(owner, "__dict__") and old is not _absent
+        }
+        for label in set(sys.modules) - loaded:
+            names = getattr(sys.modules[label], "__dict__", None) or {}
+            for name, value in list(names.items()):
+                if id(value) in old_of:
+                    names[name] = old_of[id(value)]
+                with contextlib.suppress(Exception):  # attributes of some objects raise anything
+                    state = vars(value)["_random_state"]
+                    vars(value)["_random_state"] = old_of.get(id(state), state)
         for owner, name, old in reversed(undo):
             if isinstance(owner, dict):
                 owner[name] = old
@@ -143,7 +158,7 @@ def _replacements(
 
 def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     """Replacements in numpy and in the laws of scipy; ``state`` is the new global generator."""
-    for name in {*NOISE, *COINS, *PARAMETRIC, "permutation", "shuffle"}:
+    for name in {*NOISE, *COINS, *PARAMETRIC, *OTHER_DRAWS}:
         if hasattr(np.random, name):
             method = getattr(state, ALIASES.get(name, name))
             yield np.random, name, within_a_run(method, getattr(np.random, name))
@@ -161,6 +176,14 @@ def _numpy_patches(state: Any) -> Iterator[tuple[Any, str, Any]]:
     methods: Any = sys.modules.get("numpy._core._methods")
     if hasattr(methods, "um"):
         yield methods, "um", _Clipping(methods.um)
+    call_vectorized = np.vectorize.__call__
+
+    def call_once(self: Any, *arguments: Any, **options: Any) -> Any:
+        # A further call would only ask for the type.  Its noise would count as released.
+        self.cache = self.cache or current_tape() is not None
+        return call_vectorized(self, *arguments, **options)
+
+    yield np.vectorize, "__call__", call_once
     for name in ("array", "asarray"):
         yield np, name, _array_of_followed(getattr(np, name))
     for name in ("zeros", "empty", "zeros_like", "empty_like", "cumsum"):
@@ -222,8 +245,7 @@ def _blank_array(original: Callable[..., Any]) -> Callable[..., Any]:
         is_plain = type(array) is np.ndarray and array.dtype == float
         frame = inspect.currentframe()
         caller = frame.f_back.f_code.co_filename if frame is not None and frame.f_back else ""
-        is_library = caller.startswith((STANDARD, HERE)) or "-packages" + os.sep in caller
-        if current_tape() is None or not is_plain or is_library:
+        if current_tape() is None or not is_plain or is_library(caller):
             return array
         if original.__name__ in ("empty", "empty_like"):
             array[...] = 0.0  # uninitialised memory must not reach the results
@@ -255,6 +277,11 @@ def _python_patches(shared: Any, system: Any) -> Iterator[tuple[Any, str, Any]]:
     yield secrets, "_sysrand", system
     yield secrets, "randbits", within_a_run(system.getrandbits, secrets.randbits)
     yield secrets, "choice", within_a_run(system.choice, secrets.choice)
+    # A bit generator without a seed takes one from here.
+    bit_generators = sys.modules["numpy.random.bit_generator"]
+    seed_of_run = within_a_run(new_seed_bits, vars(bit_generators)["randbits"])
+    yield bit_generators, "randbits", seed_of_run
+    yield BaseProcess, "start", noting_a_process(BaseProcess.start)
 
 
 def named_function(named: Any) -> tuple[Any, str, Any]:

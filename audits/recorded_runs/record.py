@@ -13,23 +13,29 @@ suspect, and the runs are repeated with it public (docs/proofs/recorded_runs.md,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from audits.recorded_runs.comparisons import where_they_differ
+from accountant.losses.loss import Loss
+from audits.claims.findings import Outcome
+from audits.recorded_runs.comparisons import paths_of_differences, without_parts
 from audits.recorded_runs.costs import spent_between
 from audits.recorded_runs.draws.declared_calls import Primitive, primitive_of
 from audits.recorded_runs.draws.draw_tables import NOISE
 from audits.recorded_runs.event_pairs import EventPair, pairs_of_events
-from audits.recorded_runs.events import Draw, Question
+from audits.recorded_runs.events import Call, Draw, Question
 from audits.recorded_runs.findings import (
+    NOT_FOLLOWED,
+    RANDOMNESS,
     RecordedFinding,
     bare_values,
     exception_of,
-    lost_noise,
+    may_be_smooth,
+    not_followed,
     on_other_data,
     reused,
     same_inputs,
@@ -39,19 +45,31 @@ from audits.recorded_runs.findings import (
     unequal_inputs,
     unequal_result,
 )
+from audits.recorded_runs.held_state import HeldState
+from audits.recorded_runs.hidden_draws import Evidence, evidence_of, explained_by_hidden_draws
 from audits.recorded_runs.noise_shifts import Conflict, Laws
 from audits.recorded_runs.patches import patched
-from audits.recorded_runs.records import larger_first, other_data
+from audits.recorded_runs.records import (
+    exchanged_extreme,
+    larger_first,
+    number_of_records,
+    other_data,
+)
 from audits.recorded_runs.redrawn_coins import answered_by_coins
 from audits.recorded_runs.runs import Run, Runs
 from audits.recorded_runs.tape import DrawSite, Parted, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, Stated, judged, without_replay
 from audits.recorded_runs.views import View
+from audits.recorded_runs.watched_lines import WatchedLines, bare_branches, mixed_records
 from audits.values.tracebacks import without_values
 
 # Largest number of first runs, each with its replays.  Draws that the verdict on one suspects to be
 # public are taken as public in the next; after the last one the best verdict so far is reported.
 MOST_TRIES = 10
+REMEDY_OF_RANDOMNESS = (
+    "cannot judge it; a generator is not recorded, or the code depends on time, on earlier calls, "
+    "or on the order of a set"
+)
 NO_NOISE = {"uniform", "unknown"}  # laws of numbers that are rarely noise for a value
 
 
@@ -122,27 +140,60 @@ def record(
     named, draws = _declarations(primitives)
     stated = Stated(claim, delta, draws)
     data, neighbour = larger_first(data, neighbour)
-    public: frozenset[DrawSite] = frozenset()
+    recorded = None
+    for is_last in (False, False, True):
+        loaded = None if is_last else frozenset(sys.modules)
+        with patched(named, function, seed) as go_back:
+            state = HeldState(function)
+            runs = Runs(function, data, neighbour, seed, frozenset(), state=state)
+            recorded = verdict_of_runs(runs, stated, go_back, loaded)
+            state.restore()
+        if recorded is not None:
+            break
+    assert recorded is not None  # the last pass always returns a verdict
+    return recorded
+
+
+def verdict_of_runs(
+    runs: Runs, stated: Stated, go_back: Callable[[], None], loaded: frozenset[str] | None
+) -> Recorded | None:
+    """The verdict; None if the first run imports modules beyond those ``loaded`` before.
+
+    Draws of a module can only be recorded if it was there when generators were replaced.
+    """
     tried: list[Explanation] = []
-    with patched(named, function, seed) as go_back:
-        while len(tried) < MOST_TRIES:
-            go_back()
-            runs = Runs(function, data, neighbour, seed, public)
-            first_run = runs.run()
-            if not tried:
-                unsteady = _unsteady(first_run, runs.run(first_run.tape))
-                if unsteady is not None:
-                    return without_replay(unsteady, delta, first_run.tape)
-            explanation = explanation_of(runs, first_run, stated)
-            tried.append(explanation)
-            if not explanation.suspects:
-                break
-            public |= explanation.suspects
-        reported = best(tried)
+    changes: list[str] = []
+    public: frozenset[DrawSite] = frozenset()
+    while len(tried) < MOST_TRIES:
         go_back()
-        # A finding is tested with no public draws, a verdict without one with those it assumes.
-        public_draws = frozenset() if reported.verdict.findings else reported.public
-        return answered_by_coins(reported.verdict, runs._replace(public=public_draws))
+        runs = runs._replace(public=public)
+        first_run = runs.run()
+        if not tried:
+            if loaded is not None and not loaded.issuperset(sys.modules):
+                return None
+            changes = runs.state.changes() if runs.state is not None else []
+            unsteady = unsteady_parts(first_run, runs.run(first_run.tape))
+            if isinstance(unsteady, RecordedFinding):
+                return without_replay(unsteady, stated.delta, first_run.tape)
+            runs = runs._replace(unsteady=unsteady)
+            first_run = first_run._replace(result=without_parts(first_run.result, unsteady))
+        explanation = explanation_of(runs, first_run, stated)
+        tried.append(explanation)
+        if not explanation.suspects:
+            break
+        public |= explanation.suspects
+    reported = best(tried)
+    go_back()
+    # A finding is tested with no public draws, a verdict without one with those it assumes.
+    public = frozenset() if reported.verdict.findings else reported.public
+    verdict, evidence = answered_by_coins(
+        reported.verdict, reported.evidence, runs._replace(public=public)
+    )
+    verdict = explained_by_hidden_draws(verdict, evidence)
+    if verdict.outcome is not Outcome.FALSIFIED and reported.evidence is not None:
+        first_tape = reported.evidence.runs[0].tape
+        verdict = with_watched_lines(verdict, runs._replace(public=reported.public), first_tape)
+    return withunsteady_parts(verdict, runs.unsteady, changes)
 
 
 def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Primitive]]:
@@ -160,19 +211,55 @@ def _declarations(primitives: Any) -> tuple[dict[Any, Primitive], dict[str, Prim
     return functions, draws
 
 
-def _unsteady(first_run: Run, repeated_run: Run) -> RecordedFinding | None:
-    """Return a finding if the same data and drawn numbers do not give the same run, else None."""
-    remedy = "a generator is not recorded, or the code depends on time or on the order of a set"
+def with_watched_lines(verdict: Recorded, runs: Runs, first_tape: Tape) -> Recorded:
+    """Return the verdict, with branches without noise, and statistics of all records.
+
+    More runs show them.  Besides the neighbour, they are on data in which the record with the
+    largest or the smallest number is another one.
+    """
+    others = [runs.neighbour, *(exchanged_extreme(runs.data, k) for k in (True, False))]
+    watched = []
+    for data in (runs.data, *(data for data in others if data is not None)):
+        lines = WatchedLines(number_of_records(data))
+        watched_runs = runs._replace(neighbour=runs.neighbour if data is runs.data else data)
+        watched_runs.run(first_tape, data is not runs.data, watched=lines)
+        watched.append(lines)
+    return replace(
+        verdict,
+        findings=(*verdict.findings, *mixed_records(watched[0], watched[1:])),
+        unchecked=(*verdict.unchecked, *bare_branches(watched[0], watched[1:])),
+    )
+
+
+def unsteady_parts(first_run: Run, repeated_run: Run) -> RecordedFinding | frozenset[str]:
+    """Return the paths to parts of the result that differ though data and draws are the same.
+
+    If the runs part, this is a finding.
+    """
     parted = repeated_run.tape.parted
     if parted is not None:
-        sentence = f"even on the same data {parted.reason}: {remedy}"
-        return RecordedFinding("randomness", parted.site, sentence)
-    difference_path = where_they_differ(first_run.result, repeated_run.result)
-    if not difference_path:
-        return None
-    return RecordedFinding(
-        "randomness", "", f"even on the same data {difference_path} differs: {remedy}"
-    )
+        sentence = f"even on the same data {parted.reason}: {REMEDY_OF_RANDOMNESS}"
+        return RecordedFinding(RANDOMNESS, parted.site, sentence)
+    return frozenset(paths_of_differences(first_run.result, repeated_run.result))
+
+
+def withunsteady_parts(verdict: Recorded, paths: frozenset[str], changes: list[str]) -> Recorded:
+    """Return the verdict, which cannot judge parts that differ between runs on the same data.
+
+    ``changes`` are what the function kept from its call.
+    """
+    if changes:
+        note = (
+            f"what later calls show, as the function keeps {', '.join(changes[:3])}; "
+            "each run began as the first one did"
+        )
+        verdict = replace(verdict, unchecked=(*verdict.unchecked, note))
+    if not paths:
+        return verdict
+    shown_paths = ", ".join(sorted(paths)[:3])
+    sentence = f"even on the same data {shown_paths} differs: {REMEDY_OF_RANDOMNESS}"
+    finding = RecordedFinding(RANDOMNESS, "", sentence)
+    return replace(verdict, findings=(*verdict.findings, finding), cost=None)
 
 
 @final
@@ -184,6 +271,7 @@ class Explanation(NamedTuple):
     suspects: frozenset[DrawSite]  # call sites of further draws that may be public
     # False if a threshold that may be public was taken for a coin: then the cost may be wrong.
     has_right_cost: bool
+    evidence: Evidence | None = None  # what the findings rest on
 
 
 def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
@@ -193,73 +281,161 @@ def explanation_of(runs: Runs, first_run: Run, stated: Stated) -> Explanation:
     those of the data (`other_data`).
     """
     second_run = runs.run(first_run.tape, of_neighbour=True)
-    explanation = explained_by_neighbour(first_run, second_run, stated)
+    explanation = explained_by_neighbour(runs, first_run, second_run, stated)
     if explanation.verdict.findings or not explanation.has_right_cost:
         return explanation
     distant_data = other_data(runs.data, runs.neighbour)
     if distant_data is None:
         return explanation
-    distant_run = runs._replace(data=distant_data, neighbour=distant_data).run(first_run.tape)
-    return with_other_data(explanation, first_run, distant_run)
+    distant_runs = runs._replace(neighbour=distant_data)
+    distant_run = distant_runs.run(first_run.tape, of_neighbour=True)
+    return with_other_data(explanation, distant_runs, first_run, distant_run, stated)
 
 
-def explained_by_neighbour(first_run: Run, second_run: Run, stated: Stated) -> Explanation:
+def explained_by_neighbour(
+    runs: Runs, first_run: Run, second_run: Run, stated: Stated
+) -> Explanation:
     """Findings and cost of a run and its replay on the neighbour.
 
     ``conflicts`` are events that released numbers whose noise would have to move in two ways.
     """
     first_tape, second_tape = first_run.tape, second_run.tape
-    pairs = pairs_of_events(first_tape, second_tape)
-    spent, conflicts = spent_between(pairs, Laws(first_tape.blocks))
-    findings = [
-        *unequal_inputs(pairs),
-        *unequal_bounds(first_tape, second_tape),
-        *unequal_factors(pairs),
-        *bare_values(pairs),
-        *reused(conflicts),
-        *too_far(pairs, first_tape.blocks, stated.draws),
-        *_partings(pairs, first_run, second_run),
+    claim = stated.loss(first_run.result)
+    pairs, partings = _followed_pairs(first_run, second_run, claim)
+    laws = Laws(first_tape.blocks)
+    spent, conflicts = spent_between(pairs, laws)
+    used_spent, _ = spent_between([replace(pair, counts_unread=False) for pair in pairs], laws)
+    spent.unknown += [
+        f"the loss of whole numbers beyond 2**53 at {site}: floats do not show how far they move"
+        for site in dict.fromkeys(first_tape.beyond_floats)
     ]
-    verdict = judged(findings, spent, pairs, first_run, stated)
+    events = {
+        finding: index
+        for index, finding in [
+            *_not_surely_private(unequal_inputs(pairs), pairs, first_tape, claim),
+            *unequal_bounds(first_tape, second_tape),
+            *_not_surely_private(unequal_factors(pairs), pairs, first_tape, claim),
+            *bare_values(pairs),
+            *reused(conflicts, pairs),
+            *too_far(pairs, first_tape.blocks, stated.draws),
+            *partings,
+        ]
+    }
+    verdict = judged(list(events), spent, used_spent, pairs, first_run, stated)
     has_right_cost = not (spent.levels_reordered or is_threshold(pairs, first_tape))
     suspects: frozenset[DrawSite] = frozenset()
     if verdict.findings or verdict.unchecked or not has_right_cost:
         suspects = _suspects(
             pairs, first_tape, second_tape, conflicts if verdict.findings else None
         )
-    return Explanation(verdict, first_tape.public, suspects, has_right_cost)
+    evidence = evidence_of(runs, (first_run, second_run), events)
+    return Explanation(verdict, first_tape.public, suspects, has_right_cost, evidence)
 
 
-def with_other_data(explanation: Explanation, first_run: Run, distant_run: Run) -> Explanation:
-    """The explanation, with the findings of a run on other data of the same size."""
-    pairs = pairs_of_events(first_run.tape, distant_run.tape)
-    findings = list(on_other_data(first_run.tape, distant_run.tape, pairs))
+def _not_surely_private(
+    indexed: Iterable[tuple[int, RecordedFinding]],
+    pairs: list[EventPair],
+    tape: Tape,
+    claim: Loss | None,
+    are_neighbours: bool = True,
+) -> Iterator[tuple[int, RecordedFinding]]:
+    """Findings on inputs, of which some say only that nothing can be judged.
+
+    A number of draws may be that of keys that a delta hides, and a scale one of smooth sensitivity.
+    """
+    for index, finding in indexed:
+        is_size = finding.sentence.startswith("size of ")
+        if has_delta(claim) and is_size and _are_compared(tape, {finding.site}):
+            yield index, not_followed(finding.site, finding.sentence)
+        elif index < len(pairs) and may_be_smooth(pairs[index], tape, claim, are_neighbours):
+            sentence = f"{finding.sentence}, and what this costs is not known"
+            yield index, RecordedFinding(NOT_FOLLOWED, finding.site, sentence)
+        else:
+            yield index, finding
+
+
+def with_other_data(
+    explanation: Explanation,
+    distant_runs: Runs,
+    first_run: Run,
+    distant_run: Run,
+    stated: Stated,
+) -> Explanation:
+    """The explanation, with the findings of a run on other data of the same size.
+
+    What cannot be followed there is named as unchecked, as this pair could be followed.
+    """
+    claim = stated.loss(first_run.result)
+    pairs, partings = _followed_pairs(first_run, distant_run, claim)
+    on_other = on_other_data(first_run.tape, distant_run.tape, pairs)
+    indexed = list(
+        _not_surely_private(on_other, pairs, first_run.tape, claim, are_neighbours=False)
+    )
     if not any(exception_of(run.result) for run in (first_run, distant_run)):
-        findings += _partings(pairs, first_run, distant_run)
-    if not findings:
-        return explanation
-    extended = (
-        replace(finding, sentence=f"{finding.sentence} (on other data)") for finding in findings
-    )
-    verdict = replace(explanation.verdict, findings=tuple(dict.fromkeys(extended)))
-    return explanation._replace(
-        verdict=verdict, suspects=_suspects(pairs, first_run.tape, distant_run.tape, [])
-    )
+        indexed += partings
+    verdict = explanation.verdict
+    events = {}
+    for index, finding in indexed:
+        there = replace(finding, sentence=f"{finding.sentence} (on other data)")
+        if (index, finding) in partings and finding.kind == NOT_FOLLOWED:
+            verdict = replace(verdict, unchecked=(*verdict.unchecked, str(there)))
+        else:
+            events[there] = index
+    if not events:
+        return explanation._replace(verdict=verdict)
+    verdict = replace(verdict, findings=tuple(events))
+    suspects = _suspects(pairs, first_run.tape, distant_run.tape, [])
+    evidence = evidence_of(distant_runs, (first_run, distant_run), events)
+    return explanation._replace(verdict=verdict, suspects=suspects, evidence=evidence)
 
 
-def _partings(pairs: list[EventPair], first_run: Run, second_run: Run) -> list[RecordedFinding]:
-    """Where the second run diverged from the first, or else where the results differ."""
+def _followed_pairs(
+    first_run: Run, second_run: Run, claim: Loss | None
+) -> tuple[list[EventPair], list[tuple[int, RecordedFinding]]]:
+    """The pairs of events of two runs, and where the runs part, or else their results differ.
+
+    Noise that is drawn in a loop over the records, or over keys of the data that a delta may hide,
+    is drawn once less where one is missing.  Nothing of such a loop can be followed: its events in
+    the two runs are of different records or keys.
+    """
     first_tape, second_tape = first_run.tape, second_run.tape
-    if second_tape.parted is None and len(second_tape.events) < len(first_tape.events):
-        missing_event = first_tape.events[len(second_tape.events)]
+    pairs = pairs_of_events(first_tape, second_tape)
+    end = len(second_tape.events)
+    missing_event = first_tape.events[end] if end < len(first_tape.events) else None
+    if second_tape.parted is None and missing_event is not None:
         sentence = f"the second run ends before it {missing_event.verb} {missing_event.name} here"
-        second_tape.parted = Parted(missing_event.site, sentence)
+        is_sure = isinstance(missing_event, Draw | Call)
+        second_tape.parted = Parted(missing_event.site, sentence, is_sure)
     parted = second_tape.parted
-    if parted is not None:
-        return [RecordedFinding("control flow", parted.site, parted.reason)]
-    lost = lost_noise(pairs, first_tape.blocks)
-    different = unequal_result(first_run.result, second_run.result, lost)
-    return [] if different is None else [different]
+    if parted is None:
+        different = unequal_result(first_run.result, second_run.result)
+        return pairs, [] if different is None else [(end, different)]
+    sites = {parted.site, missing_event.site if missing_event is not None else ""}
+    repeats = max(sum(draw.site == site for draw in first_tape.draws()) for site in sites)
+    is_for_each = first_tape.changed is not None and repeats == first_tape.records
+    is_for_keys = has_delta(claim) and repeats > 1 and _are_compared(first_tape, sites)
+    if parted.is_sure and not is_for_each and not is_for_keys:
+        return pairs, [(end, RecordedFinding("control flow", parted.site, parted.reason))]
+    is_in_loop = [pair.recorded.site in sites for pair in pairs]
+    followed_pairs = pairs[: [*is_in_loop, True].index(True)]
+    return followed_pairs, [(end, not_followed(parted.site, parted.reason))]
+
+
+def has_delta(claim: Loss | None) -> bool:
+    """Whether a claim allows events that only one of the data can have."""
+    return claim is not None and claim.epsilon_at(0.0) == np.inf
+
+
+def _are_compared(tape: Tape, sites: set[str]) -> bool:
+    """Whether noise that was drawn at these lines is in numbers that were compared.
+
+    Noisy counts of keys that are compared with a threshold may hide keys that only one of the data
+    has, up to the delta of the claim.
+    """
+    views = [
+        side for event in tape.events if isinstance(event, Question) for side in event.sides or ()
+    ]
+    return any(block.site in sites for view in views for block in tape.blocks_of(view))
 
 
 def _suspects(

@@ -109,6 +109,24 @@ def other_data(data: Any, neighbour: Any) -> Any:
     return _records_at(data, places)
 
 
+def exchanged_extreme(data: Any, is_largest: bool) -> Any:
+    """Return the data with another record in place of that with the largest or smallest number.
+
+    The number is that of the first column with several values; None if there is none.
+    """
+    if number_of_records(data) is None:
+        return None
+    columns = [column for part in parts_of(data) for column in _columns(part)]
+    varied = (column for column in columns if len(column) > 2 and np.ptp(column) > 0)
+    column = next(varied, None)
+    if column is None or len(column) != number_of_records(data):
+        return None
+    order = np.argsort(column)
+    places = np.arange(len(column))
+    places[order[-1 if is_largest else 0]] = order[len(order) // 2]
+    return _records_at(data, places)
+
+
 def _are_records(data: Any, neighbour: Any) -> bool:
     """Return whether the pair differs in one row, or in one that the neighbour lacks.
 

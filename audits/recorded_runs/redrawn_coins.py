@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from audits.recorded_runs.comparisons import where_they_differ
-from audits.recorded_runs.event_pairs import pairs_of_events
 from audits.recorded_runs.events import Draw
-from audits.recorded_runs.findings import RecordedFinding, lost_noise, unequal_result
+from audits.recorded_runs.findings import RecordedFinding, unequal_result
+from audits.recorded_runs.hidden_draws import Evidence, evidence_of
 from audits.recorded_runs.records import differing_rows, number_of_records
 from audits.recorded_runs.runs import Runs
 from audits.recorded_runs.tape import Tape
@@ -35,12 +35,12 @@ MOST_REDRAWS, LEAST_REDRAWS = 400, 100
 # Events of all redraws together, for time: a longer run is redrawn fewer times.
 REDRAWN_EVENTS = 16_000
 MOST_OUTCOMES = 64  # more different results are not the answers of a coin
+# An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
+EXPECTED_COUNT = 14.0
 ORDERS = {"permutation", "permuted", "shuffle", "choice", "sample"}  # draws of row numbers
 # Error probability of each comparison of two outcomes.  A smaller one gives fewer false findings,
 # and needs larger excesses over the claim.
 ALPHA = 1e-7
-# An outcome with this expected count has the probability e^-14, below 1e-6, of not coming at all.
-EXPECTED_COUNT = 14.0
 
 
 @final
@@ -111,8 +111,10 @@ class CoinRedraws(NamedTuple):
         return self.runs._replace(seed=self.runs.seed + 1 + redraw)
 
 
-def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
-    """Return the verdict, changed by what redrawn coins of the changed record show.
+def answered_by_coins(
+    verdict: Recorded, evidence: Evidence | None, runs: Runs
+) -> tuple[Recorded, Evidence | None]:
+    """Return the verdict and its evidence, changed by what coins of the changed record show.
 
     Where the runs have no finding, the coins are drawn again a few times to look for one.  Where
     the only finding is that the results differ, results are counted over many redraws: counts that
@@ -123,16 +125,18 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     has_length = size is not None and neighbour_size is not None
     changed = differing_rows(runs.data, runs.neighbour) if has_length else [0]
     if size != neighbour_size or len(changed) != 1:
-        return verdict
+        return verdict, evidence
     redraws = CoinRedraws(runs, runs.run().tape, record=changed[0], records=size or 1)
     if not verdict.findings:
-        new_finding = _with_other_coins(redraws)
-        verdict = verdict if new_finding is None else replace(verdict, findings=(new_finding,))
+        new_evidence = _with_other_coins(redraws)
+        if new_evidence is not None:
+            verdict = replace(verdict, findings=tuple(new_evidence.events))
+            evidence = new_evidence
     if {finding.kind for finding in verdict.findings} != {"result"}:
-        return verdict
+        return verdict, evidence
     outcome_counts = _outcome_counts(redraws)
     if outcome_counts is None:
-        return verdict
+        return verdict, evidence
     # Under the claim an outcome that came ``count`` times on one of the data sets is expected at
     # least e^-claimed times as often on the other.  If it never came there although many were
     # expected, no coins explain it, and the finding stays.
@@ -141,7 +145,7 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
         min(counts) == 0 and max(counts) * smallest_share >= EXPECTED_COUNT
         for counts in outcome_counts
     ):
-        return verdict
+        return verdict, evidence
     redrawn = sum(count for count, _ in outcome_counts)
     # Half a run added to each count keeps the log-ratio finite, for the message alone.
     largest_log_ratio = max(
@@ -154,29 +158,29 @@ def answered_by_coins(verdict: Recorded, runs: Runs) -> Recorded:
     ):
         sentence = f"coins choose what is shown of a record, and cost about {shown_cost}"
         finding = RecordedFinding("cost", verdict.findings[0].site, sentence)
-        return replace(verdict, findings=(finding,))
+        return replace(verdict, findings=(finding,)), None
     caution = (
         f"coins choose what is shown of a record: drawn again {redrawn} times on both data, they "
         f"cost about {shown_cost} besides; name the function that tosses them, with its loss"
     )
-    return replace(verdict, findings=(), unchecked=(*verdict.unchecked, caution), cost=None)
+    unchecked = (*verdict.unchecked, caution)
+    return replace(verdict, findings=(), unchecked=unchecked, cost=None), None
 
 
-def _with_other_coins(redraws: CoinRedraws) -> RecordedFinding | None:
+def _with_other_coins(redraws: CoinRedraws) -> Evidence | None:
     """Return a finding of results that differ where the record has other coins, or None."""
     if not redraws.are_drawn_for_each:
         return None
     for redraw in range(OTHER_COINS):
         runs = redraws.reseeded_runs(redraw)
-        redrawn_tape, result = runs.run(redraw=redraws.coins().output)
-        replayed_tape, neighbour_result = runs.run(redrawn_tape, of_neighbour=True)
-        if redrawn_tape.parted is None and replayed_tape.parted is None:
-            pairs = pairs_of_events(redrawn_tape, replayed_tape)
-            lost = lost_noise(pairs, redrawn_tape.blocks)
-            finding = unequal_result(result, neighbour_result, lost)
+        redrawn_run = runs.run(redraw=redraws.coins().output)
+        replayed_run = runs.run(redrawn_run.tape, of_neighbour=True)
+        if redrawn_run.tape.parted is None and replayed_run.tape.parted is None:
+            finding = unequal_result(redrawn_run.result, replayed_run.result)
             if finding is not None:
                 sentence = f"{finding.sentence} (with other coins of the record)"
-                return replace(finding, sentence=sentence)
+                events = {replace(finding, sentence=sentence): len(redrawn_run.tape.events)}
+                return evidence_of(runs, (redrawn_run, replayed_run), events)
     return None
 
 

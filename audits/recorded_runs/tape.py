@@ -51,14 +51,36 @@ class NoiseBlock:
         return bool(np.any((noises >= self.start) & (noises < self.stop)))
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class HiddenDraws:
+    """Draws whose noise the code got as plain numbers, so that it may be in any later number.
+
+    ``start`` is the number of the first of their events, ``events`` are the numbers of draws that
+    were handed out plain, ``noises`` those of noise that left the followed code, and ``sites`` the
+    lines that drew.
+    """
+
+    start: int
+    events: frozenset[int]
+    noises: NDArray[np.int64]
+    sites: tuple[str, ...]
+
+    def is_in(self, view: View) -> bool:
+        """Whether one of these noises is in a view."""
+        return bool(np.isin(view.noises, self.noises).any())
+
+
 class Parted(BaseException):
     """The replayed run asked for another event than the recorded one.
 
-    It is a `BaseException`, so that no `except Exception` of the audited code catches it.
+    It is a `BaseException`, so that no `except Exception` of the audited code catches it.  Runs
+    that draw other noise or call other mechanisms behave differently.  Of steps and comparisons
+    this is not sure: code may take up a noisy number once for each record.
     """
 
-    def __init__(self, site: str, reason: str) -> None:
-        self.site, self.reason = site, reason
+    def __init__(self, site: str, reason: str, is_sure: bool = True) -> None:
+        self.site, self.reason, self.is_sure = site, reason, is_sure
         super().__init__(reason)
 
 
@@ -66,7 +88,8 @@ class Tape:
     """The events of one run; with ``recorded`` they must follow that tape, and get its outputs.
 
     With ``redraw`` the outputs of draws are replaced as they are recorded, in a run that repeats
-    only some of another run's draws.
+    only some of another run's draws.  With ``varied`` these draws are drawn again while all others
+    are replayed, and the seeds that the code gives to generators are passed over.
 
     Code under audit never calls these methods: the classes and functions that stand in for numpy's
     and others' call them, and hand the outputs to the code.
@@ -80,15 +103,23 @@ class Tape:
         recorded: Tape | None = None,
         public: frozenset[DrawSite] = frozenset(),
         redraw: Redraw | None = None,
+        varied: HiddenDraws | None = None,
     ) -> None:
         self.events: list[Event] = []
         self.blocks: list[NoiseBlock] = []
         self.noises = 0  # how many noises have a number
+        self._drawn: dict[tuple[str, bytes], Any] = {}  # their numbers by law and output of a draw
         self.recorded = recorded
         self.records = records  # number of records of this run's data
         self.changed = changed  # which record one of the two data sets lacks
         self.public = public  # places of public draws, which are no noise and equal in both runs
         self.redraw = redraw
+        self.varied = varied
+        self.passes_over_seeds = varied is not None
+        # lines of code that computed with whole numbers that floats do not tell apart
+        self.beyond_floats: list[str] = []
+        # lines of code that drew or computed in another thread, where nothing is recorded
+        self.elsewhere: list[str] = []
         # Views of the last event that was asked for.  If the run then leaves the recorded one, they
         # tell which noise may be a public threshold.
         self.asked_views: tuple[View, ...] = ()
@@ -99,7 +130,8 @@ class Tape:
     def draw(self, name: str, make: Callable[[], Any], **facts: Any) -> Draw:
         """Record the random numbers that ``make`` draws; ``facts`` are further fields of `Draw`."""
         self.asked_views = ()
-        event = Draw(name, *self._outcome(Draw, name, make), **facts)
+        is_varied = self.varied is not None and len(self.events) in self.varied.events
+        event = Draw(name, *self._outcome(Draw, name, make, None, is_varied), **facts)
         self.events.append(event)
         return event
 
@@ -127,7 +159,7 @@ class Tape:
         """
         self.asked_views = (view,)
         earlier_event = self.expected()
-        site, shape, output = self._outcome(Step, name, make, view.shape)
+        site, shape, output = self._outcome(Step, name, make, view.shape, self._is_varied(view))
         if earlier_event is not None and earlier_event.noisy is not None:
             # Whether it is uniform noise is asked of the first run's event alone.
             noisy = NoisyNumber(output, site, view, earlier_event.noisy.pure)
@@ -140,11 +172,29 @@ class Tape:
     def ask(self, name: str, outcome: Any, shape: tuple[int, ...], sides: tuple[View, View]) -> Any:
         """Record that code learned which side is greater, and return the recorded outcome."""
         self.asked_views = sides
-        site, shape, output = self._outcome(Question, name, lambda: outcome, shape)
+        is_varied = any(map(self._is_varied, sides))
+        site, shape, output = self._outcome(Question, name, lambda: outcome, shape, is_varied)
         self.events.append(Question(name, site, shape, output, sides=sides))
         # A copy, as code may change the array of answers that it gets.  The outputs of draws are
         # copied by those that hand them out.
         return output.copy() if isinstance(output, np.ndarray) else output
+
+    def _is_varied(self, view: View) -> bool:
+        return self.varied is not None and self.varied.is_in(view)
+
+    def withdraw_step(self, name: str, operands: list[NoisyNumber]) -> None:
+        """Take back the last step if the same line takes it up again, as ``total += row`` does.
+
+        A loop over the records then is one step, however many there are.
+        """
+        step = self.events[-1] if self.events else None
+        if not isinstance(step, Step) or step.name != name or step.site != call_site():
+            return
+        noisy = step.noisy
+        if noisy is None or noisy.used or noisy.steps or noisy.questions or noisy.pure:
+            return
+        if any(operand is noisy for operand in operands):
+            self.events.pop()
 
     def withdraw_question(self) -> None:
         """Let the answer to the last question count as computed from released numbers.
@@ -171,12 +221,14 @@ class Tape:
         name: str,
         make: Callable[[], Any],
         shape: tuple[int, ...] | None = None,
+        is_varied: bool = False,
     ) -> tuple[str, tuple[int, ...], Any]:
         """The site, shape and output of an event: what ``make`` returns, or what was recorded."""
         site = call_site()
         if self.recorded is not None:
             earlier_event = self._earlier_event(kind, name, site, shape)
-            return site, earlier_event.shape, earlier_event.output
+            output = make() if is_varied else earlier_event.output
+            return site, earlier_event.shape, output
         output = make()
         if self.redraw is not None and kind is Draw:
             output = self.redraw(site, name, output)
@@ -189,17 +241,21 @@ class Tape:
     ) -> Event:
         """The recorded event at this place, which must be the one that the code asks for."""
         earlier_event = self.expected()
+        reveals = (Draw, Call)
+        is_sure = issubclass(kind, reveals) and isinstance(earlier_event, (*reveals, type(None)))
         if earlier_event is None:
-            self.leave(site, f"the second run {kind.verb} {name} here, the first had ended")
+            self.leave(
+                site, f"the second run {kind.verb} {name} here, the first had ended", is_sure
+            )
         if (earlier_event.verb, earlier_event.name) != (kind.verb, name):
             sentence = f"the second run {kind.verb} {name} here, the first {earlier_event.verb}"
-            self.leave(site, f"{sentence} {earlier_event.name} at {earlier_event.site}")
+            self.leave(site, f"{sentence} {earlier_event.name} at {earlier_event.site}", is_sure)
         if earlier_event.site != site:
             sentence = f"{name} is asked for from another place than in the first run"
-            self.leave(site, f"{sentence} ({earlier_event.site})")
+            self.leave(site, f"{sentence} ({earlier_event.site})", is_sure)
         if shape is not None and earlier_event.shape != shape:
             sentence = f"{name} has shape {earlier_event.shape} in the first run"
-            self.leave(site, f"{sentence}, {shape} in the second")
+            self.leave(site, f"{sentence}, {shape} in the second", is_sure)
         return earlier_event
 
     def expected(self) -> Event | None:
@@ -208,9 +264,9 @@ class Tape:
         recorded_events = self.recorded.events if self.recorded is not None else []
         return recorded_events[position] if position < len(recorded_events) else None
 
-    def leave(self, site: str, reason: str) -> NoReturn:
+    def leave(self, site: str, reason: str, is_sure: bool = True) -> NoReturn:
         """Stop this run: it has parted from the recorded one."""
-        self.parted = Parted(site, reason)
+        self.parted = Parted(site, reason, is_sure)
         raise self.parted
 
     def blocks_of(self, view: View) -> list[NoiseBlock]:
@@ -224,6 +280,18 @@ class Tape:
     def origins_of(self, view: View) -> frozenset[DrawSite]:
         """The places that drew the noises of a view."""
         return frozenset().union(*(block.origins for block in self.blocks_of(view)))
+
+    def noises_of(self, law: str, output: Any, scale: Any, name: str) -> Any:
+        """The numbers of the noises of a draw with this output.
+
+        Two generators with one seed draw the same noise.
+        """
+        drawn = np.asarray(output)
+        key = (law, drawn.tobytes())
+        noises = self._drawn.get(key)
+        if noises is None or not drawn.size or drawn.dtype.kind != "f":
+            noises = self._drawn[key] = self.number_noises(law, scale, name, drawn.shape)
+        return noises
 
     def number_noises(
         self,
@@ -252,6 +320,7 @@ class Tape:
 
 
 _state = threading.local()
+_tapes_under_way: list[Tape] = []  # the tapes of the runs that are under way
 
 
 def current_tape() -> Tape | None:
@@ -259,15 +328,45 @@ def current_tape() -> Tape | None:
     return getattr(_state, "tape", None)
 
 
+def tape_of_draw() -> Tape | None:
+    """The tape for a draw of this thread.
+
+    A thread that the audited code started has none.  Then the tape of the run notes the line.
+    """
+    if not hasattr(_state, "tape") and _tapes_under_way:
+        _tapes_under_way[-1].elsewhere.append(call_site())
+    return current_tape()
+
+
+def seed_in_place_of(seed: Any) -> Any:
+    """The seed that code gives to a generator; in a run with varied draws another one.
+
+    A thread that the audited code started gets that of the run.
+    """
+    tape = current_tape()
+    if not hasattr(_state, "tape") and _tapes_under_way:
+        tape = _tapes_under_way[-1]
+        tape.elsewhere.append(call_site())
+    return tape.new_seed() if tape is not None and tape.passes_over_seeds else seed
+
+
 @contextmanager
 def running(tape: Tape | None) -> Iterator[None]:
     """Let draws of this thread go to the tape; None stops recording for a while."""
+    is_inner = hasattr(_state, "tape")
     outer_tape = current_tape()
     _state.tape = tape
+    if tape is not None:
+        _tapes_under_way.append(tape)
     try:
         yield
     finally:
-        _state.tape = outer_tape
+        if tape is not None:
+            _tapes_under_way.remove(tape)
+        if is_inner:
+            _state.tape = outer_tape
+        else:
+            del _state.tape
 
 
 def unrecorded(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -280,6 +379,24 @@ def within_a_run(recording: Callable[..., Any], original: Callable[..., Any]) ->
     """A function that records within a run, and is the original one in other threads."""
 
     def call(*arguments: Any, **options: Any) -> Any:
-        return (original if current_tape() is None else recording)(*arguments, **options)
+        return (original if tape_of_draw() is None else recording)(*arguments, **options)
 
     return call
+
+
+def noting_a_process(start: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that starts a process, and notes the line: what it draws is not recorded."""
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if _tapes_under_way:
+            _tapes_under_way[-1].elsewhere.append(call_site())
+        return start(*arguments, **options)
+
+    return call
+
+
+def new_seed_bits(count: int) -> int:
+    """Random bits for a seed, from the entropy of the run."""
+    tape: Any = current_tape()  # the caller has checked that a tape is active
+    bits: bytes = tape.new_seed().generate_state(-(-count // 32)).tobytes()
+    return int.from_bytes(bits, "little") % (1 << count)

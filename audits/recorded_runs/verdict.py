@@ -22,13 +22,13 @@ from audits.recorded_runs.costs import declared_cost
 from audits.recorded_runs.draws.declared_calls import Primitive
 from audits.recorded_runs.event_pairs import EventPair
 from audits.recorded_runs.events import Call, Draw
-from audits.recorded_runs.findings import RecordedFinding, exception_of
+from audits.recorded_runs.findings import UNDECIDED, RecordedFinding, exception_of
 from audits.recorded_runs.runs import Run
 from audits.recorded_runs.spent import Spent
 from audits.recorded_runs.tape import Tape
 
 # Kinds of findings after which the cost is unknown: the losses of draws do not bound it.
-UNBOUNDED = {"result", "lost noise", "control flow", "input"}
+UNBOUNDED = {"result", "control flow", "input", *UNDECIDED}
 # A cost may be above a claim by this share: moves are sums of floats, and libraries round bounds
 # up.
 ROUND_OFF = 1e-6
@@ -49,6 +49,10 @@ class Stated(NamedTuple):
     claim: Claim
     delta: float | None
     draws: dict[str, Primitive]
+
+    def loss(self, result: Any) -> Loss | None:
+        """The claim on this result as a loss; None if nothing is claimed."""
+        return _loss_of(self.claim, result)
 
 
 @final
@@ -98,11 +102,14 @@ class Recorded:
     def outcome(self) -> Outcome:
         """FALSIFIED if something was found, SURVIVED if not and the cost is known, within a claim.
 
-        INCONCLUSIVE if noise was lost from sight, or the cost is not known, or it is above the
-        claim for an observer who sees more, or it is infinite and nothing is claimed.
+        INCONCLUSIVE if noise was lost from sight or could not be followed, if results differ on the
+        same data, or if the cost is not known, or is above the claim for an observer who sees more,
+        or is infinite and nothing is claimed.
         """
-        if any(finding.kind != "lost noise" for finding in self.findings):
+        if any(finding.kind not in UNDECIDED for finding in self.findings):
             return Outcome.FALSIFIED
+        if self.findings:
+            return Outcome.INCONCLUSIVE
         is_too_much = self.cost == math.inf or is_above(self.cost, self.claimed)
         is_undecided = self.cost is None or is_too_much
         return Outcome.INCONCLUSIVE if is_undecided else Outcome.SURVIVED
@@ -193,17 +200,22 @@ def without_replay(finding: RecordedFinding, delta: float | None, first_tape: Ta
 
 
 def _number_of_draws(tape: Tape) -> int:
-    return sum(isinstance(event, Draw | Call) for event in tape.events)
+    return sum(
+        isinstance(event, Draw | Call) and event.name != "generator" for event in tape.events
+    )
 
 
 def judged(
     findings: list[RecordedFinding],
     spent: Spent,
+    used_spent: Spent,
     pairs: list[EventPair],
     first_run: Run,
     stated: Stated,
 ) -> Recorded:
     """Return the verdict on what the checks and the cost say.
+
+    ``used_spent`` is like ``spent``, but numbers that the code dropped unread cost nothing in it.
 
     ``spent`` has the losses of this pair, with three lists of exceptions.  ``spent.infinite`` are
     places whose loss is infinite: each is a finding.  ``spent.unknown`` are losses that are not
@@ -214,7 +226,7 @@ def judged(
     that they declare, though their values moved by a part of their sensitivities.
     """
     findings = [*findings]
-    loss = _loss_of(stated.claim, first_run.result)
+    loss = stated.loss(first_run.result)
     tested_delta = _tested_delta(loss, spent) if stated.delta is None else stated.delta
     # Where nothing is claimed and no delta is given, the cost is stated at delta 0, unless it is
     # infinite there though every loss is finite at other deltas.
@@ -225,14 +237,23 @@ def judged(
     cost = spent.epsilon(tested_delta)
     declared = declared_cost(pairs, first_run.tape, stated.draws, tested_delta)
     unchecked = list(dict.fromkeys([*spent.unknown, *spent.assumed]))
+    is_drop_charged = is_above(spent.epsilon(tested_delta), claimed) and not is_above(
+        used_spent.epsilon(tested_delta), claimed
+    )
     for site, reason in spent.infinite:
+        if is_drop_charged:
+            continue
         if reason not in ("reused noise", "no noise"):  # these are findings already
             findings.append(RecordedFinding("cost", site, f"the loss is infinite: {reason}"))
     # An infinite loss was found above, and needs no second finding.
     exceeds_claim = is_above(cost, claimed) and not spent.infinite
     drawn = [pair.recorded for pair in pairs if isinstance(pair.recorded, Draw)]
     coins = sorted({draw.site for draw in drawn if draw.coins})
-    if exceeds_claim and coins and not math.isinf(cost):
+    if is_drop_charged:
+        unchecked.append(
+            f"the cost is {cost:.4g} if noisy numbers that the code drops unread count as released"
+        )
+    elif exceeds_claim and coins and not math.isinf(cost):
         unchecked.append(
             f"the cost is {cost:.4g} for an observer who sees the coins drawn at "
             f"{', '.join(coins[:3])}; if they stay secret it may be less"

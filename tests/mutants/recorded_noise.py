@@ -3,7 +3,7 @@
 import numpy as np
 
 from audits.recorded_runs import costs, followed_steps, followed_values, record
-from audits.recorded_runs.draws import parametric_draws
+from audits.recorded_runs.draws import numpy_draws, parametric_draws
 from tests.mutants.edits import edit
 
 
@@ -55,7 +55,9 @@ def removed_candidates_are_drawn_again(patch):
 
 def moves_beside_flat_noise_are_free(patch):
     """A mean that moves along an axis without noise costs nothing there."""
-    edit(patch, parametric_draws, "multivariate_normal", "moves[~is_noisy]", "moves[:0]")
+    edit(
+        patch, numpy_draws, "gaussian_root", "np.where(is_noisy, variances, 0.0)", "variances + 1.0"
+    )
 
 
 MUTANTS = {

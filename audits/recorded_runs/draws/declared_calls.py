@@ -16,7 +16,7 @@ from accountant.domains import NON_NEGATIVE
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from audits.recorded_runs.noisy_numbers import use
-from audits.recorded_runs.tape import current_tape, unrecorded
+from audits.recorded_runs.tape import tape_of_draw, unrecorded
 
 NORMS = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}
 
@@ -104,7 +104,7 @@ def recording_call(function: Callable[..., Any], declared: Primitive) -> Callabl
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return function(*arguments, **options)
         plain_arguments: tuple[Any, ...] = use(arguments)

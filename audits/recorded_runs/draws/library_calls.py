@@ -22,7 +22,7 @@ from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.recorded_runs.draws.declared_calls import named_arguments
 from audits.recorded_runs.noisy_numbers import use
-from audits.recorded_runs.tape import current_tape, unrecorded
+from audits.recorded_runs.tape import tape_of_draw, unrecorded
 
 NO_PARAMETERS = {"random_state", "accountant"}  # attributes that may differ between runs
 # Functions of diffprivlib, by module and name, that are recorded as a whole.  Their privacy is not
@@ -70,7 +70,7 @@ def _recording_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return function(*arguments, **options)
         epsilon = float(named_arguments(signature, arguments, options)["epsilon"])
@@ -94,7 +94,7 @@ def _recording_randomise(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def randomise(self: Any, *values: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return function(self, *values)
 
@@ -138,7 +138,7 @@ def _recording_measurement(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(self: Any, argument: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return function(self, argument)
 

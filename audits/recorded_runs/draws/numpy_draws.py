@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from audits.recorded_runs.call_sites import draw_site
+from audits.recorded_runs.call_sites import call_site, draw_site
 from audits.recorded_runs.draws.draw_tables import COINS, NOISE, DrawTable, bound
 from audits.recorded_runs.draws.parametric_draws import PARAMETRIC, permuted_places
 from audits.recorded_runs.draws.record_coins import (
@@ -30,11 +30,18 @@ from audits.recorded_runs.draws.record_coins import (
 )
 from audits.recorded_runs.followed_values import followed
 from audits.recorded_runs.noisy_numbers import NoisyNumber, use
-from audits.recorded_runs.tape import Tape, current_tape, unrecorded
+from audits.recorded_runs.tape import (
+    Tape,
+    current_tape,
+    seed_in_place_of,
+    tape_of_draw,
+    unrecorded,
+)
 from audits.recorded_runs.views import View
 
 PLAIN_GENERATOR: Any = np.random.Generator
 PLAIN_STATE: Any = np.random.RandomState
+ROUND_OFF = 1e-12  # variances below this share of the largest one are 0
 
 
 @final
@@ -92,7 +99,7 @@ def recorded_noise(
     event = tape.draw(name, draw, equal=terms.equal)
     shape = event.shape
     # Each number of the draw is a sum of one part, the last axis of ``noises`` and ``factors``.
-    noises = tape.number_noises(table.law, terms.scale, name, shape)
+    noises = tape.noises_of(table.law, event.output, terms.scale, name)
     factors = np.broadcast_to(np.asarray(terms.factor, dtype=float), shape)[..., None]
     value = np.broadcast_to(np.asarray(terms.location, dtype=float), shape)
     if shape != np.broadcast_shapes(shape, np.shape(terms.location)):
@@ -129,7 +136,7 @@ def _noise_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return original(self, *arguments, **options)
         bound_arguments = bound(table, arguments, options)
@@ -156,7 +163,7 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return original(self, *arguments, **options)
         arguments, options = use(arguments), {k: use(v) for k, v in options.items()}
@@ -176,6 +183,54 @@ def _coin_method(name: str, table: DrawTable, base: Any) -> Callable[..., Any]:
     return method
 
 
+def gaussian_root(cov: Any) -> Any:
+    """A matrix whose product with independent Gaussian noises of scale 1 has this covariance."""
+    variances, axes = np.linalg.eigh(cov)
+    is_noisy = variances > ROUND_OFF * variances.max(initial=0.0)
+    return axes * np.sqrt(np.where(is_noisy, variances, 0.0))
+
+
+def multivariate_normal(
+    self: Any, mean: Any, cov: Any, size: Any = None, *arguments: Any, **options: Any
+) -> Any:
+    """The method ``multivariate_normal``: a linear map of independent Gaussian noises, plus a mean.
+
+    Along axes of ``cov`` without noise, any move of the mean is seen.
+    """
+    base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
+    tape = tape_of_draw()
+    if tape is None:
+        return base.multivariate_normal(self, mean, cov, size, *arguments, **options)
+    mean, cov = np.asarray(use(mean), dtype=float), np.asarray(use(cov), dtype=float)
+
+    def draw() -> Any:
+        return unrecorded(base.multivariate_normal, self, mean, cov, size, *arguments, **options)
+
+    if draw_site() in tape.public:
+        return _public_numbers(
+            tape, "multivariate_normal", draw, {"mean": mean, "cov": cov, "size": size}, None
+        )
+    expected = tape.expected()
+    event = tape.draw("multivariate_normal", draw, equal={"cov": cov, "size": size})
+    if event.shape[-1:] != mean.shape:  # then ``cov`` differs too, which is a finding
+        return np.copy(event.output)
+    root = gaussian_root(cov)
+    shape = (*event.shape[:-1], root.shape[1])
+    noises = tape.number_noises("gaussian", 1.0, "multivariate_normal", shape)[..., 0]
+    parts = (*event.shape, root.shape[1])
+    view = View(
+        np.broadcast_to(noises[..., None, :], parts),
+        np.broadcast_to(root, parts),
+        np.broadcast_to(mean, event.shape),
+    )
+    is_pure = (
+        not mean.any() if expected is None else expected.noisy is not None and expected.noisy.pure
+    )
+    noise = NoisyNumber(event.output, event.site, view, is_pure)
+    tape.complete(event, noisy=noise)
+    return followed(noise)
+
+
 def _end_of_places(bound_arguments: dict[str, Any]) -> Any:
     """The end of integers from 0 to before it, which may be row numbers; None for other integers.
 
@@ -192,7 +247,7 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
     original = getattr(base, name)
 
     def method(self: Any, *arguments: Any, **options: Any) -> Any:
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return original(self, *arguments, **options)
         sample = functools.partial(unrecorded, original, self)
@@ -204,7 +259,7 @@ def _parametric_method(name: str, base: Any) -> Callable[..., Any]:
 
 def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
     """The method ``permutation``: this run's data, in an order that the tape gives."""
-    tape = current_tape()
+    tape = tape_of_draw()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
         return base.permutation(self, x) if axis == 0 else base.permutation(self, x, axis)
@@ -217,7 +272,7 @@ def _permutation(self: Any, x: Any, axis: int = 0) -> Any:
 
 def _shuffle(self: Any, x: Any, axis: int = 0) -> None:
     """The method ``shuffle``: the tape gives an order, to which ``x`` is rearranged in place."""
-    tape = current_tape()
+    tape = tape_of_draw()
     base = PLAIN_GENERATOR if isinstance(self, PLAIN_GENERATOR) else PLAIN_STATE
     if tape is None:
         base.shuffle(self, x) if axis == 0 else base.shuffle(self, x, axis)
@@ -236,7 +291,7 @@ def _permuted(self: Any, x: Any, *, axis: int | None = None, out: Any = None) ->
 
     The tape gives one uniform key for each element, and each slice is sorted by its keys.
     """
-    tape = current_tape()
+    tape = tape_of_draw()
     if tape is None:
         return PLAIN_GENERATOR.permuted(self, x, axis=axis, out=out)
     x = np.asarray(use(x))
@@ -272,12 +327,32 @@ class _LooksLikeBase(type):
 class RecordingGenerator(np.random.Generator, metaclass=_LooksLikeBase):
     """A generator of numpy that records within a run."""
 
+    def __init__(self, bit_generator: Any) -> None:
+        seed = seed_in_place_of(None)
+        super().__init__(bit_generator if seed is None else np.random.PCG64(seed))
+
+    @property
+    def bit_generator(self) -> Any:
+        """The source of bits, of which code may draw what is not recorded."""
+        tape = current_tape()
+        if tape is not None and tape.recorded is None:
+            tape.elsewhere.append(call_site())
+        return super().bit_generator
+
     def __reduce__(self) -> Any:
         return RecordingGenerator, (self.bit_generator,)
 
 
 class RecordingState(np.random.RandomState, metaclass=_LooksLikeBase):
     """A legacy random state of numpy that records within a run."""
+
+    def __init__(self, seed: Any = None) -> None:
+        new_seed = seed_in_place_of(None)
+        super().__init__(_recorded_seed(seed) if new_seed is None else np.random.MT19937(new_seed))
+
+    def seed(self, seed: Any = None) -> None:
+        """Seed the state, with what must be equal in both runs."""
+        super().seed(_recorded_seed(seed))
 
 
 for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PLAIN_STATE)):
@@ -290,7 +365,8 @@ for _class, _base in ((RecordingGenerator, PLAIN_GENERATOR), (RecordingState, PL
     for _name in PARAMETRIC:
         setattr(_class, _name, _parametric_method(_name, _base))
     for _name, _method in (
-        ("permutation", _permutation), ("shuffle", _shuffle), ("permuted", _permuted)
+        ("permutation", _permutation), ("shuffle", _shuffle), ("permuted", _permuted),
+        ("multivariate_normal", multivariate_normal),
     ):  # fmt: skip
         if hasattr(_base, _name):  # a state has no ``permuted``
             setattr(_class, _name, _method)
@@ -310,11 +386,19 @@ def recording_state(source: np.random.RandomState) -> RecordingState:
     return state
 
 
+def _recorded_seed(seed: Any) -> Any:
+    """A seed, which must be equal in both runs: one of private data reveals them."""
+    tape = current_tape()
+    if tape is not None and seed is not None and not isinstance(seed, np.random.BitGenerator):
+        tape.call("generator", lambda: None, equal={"seed": use(seed)})
+    return use(seed)
+
+
 def new_generator(seed: Any = None) -> Any:
     """``default_rng`` within a run: without a seed it draws from the run's own entropy."""
-    tape = current_tape()
+    tape = tape_of_draw()
     if tape is None:
-        return _plain_default_rng(seed)
+        return _plain_default_rng(seed_in_place_of(seed))
     if isinstance(seed, PLAIN_GENERATOR):
         return recording_generator(seed)
     if seed is None:

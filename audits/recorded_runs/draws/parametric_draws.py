@@ -15,7 +15,6 @@ import numpy as np
 
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.finite_pair import PairLoss
-from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from audits.recorded_runs.draws.record_coins import (
@@ -173,36 +172,6 @@ def multinomial(tape: Tape, sample: Sample, n: Any, pvals: Any, size: Any = None
     return np.copy(tape.draw("multinomial", lambda: sample(n, pvals, size), **facts).output)
 
 
-def multivariate_normal(
-    tape: Tape, sample: Sample, mean: Any, cov: Any, size: Any = None, **options: Any
-) -> Any:
-    """Draw Gaussian vectors; the mean may be private."""
-    mean, cov = np.asarray(use(mean), dtype=float), np.asarray(use(cov), dtype=float)
-    draws = 1 if size is None else int(np.prod(size))
-
-    def losses(first_mean: Any, second_mean: Any) -> Losses:
-        # The comparison of arguments reports means of different lengths, as their ``cov`` differ.
-        if first_mean.shape != second_mean.shape or np.array_equal(first_mean, second_mean):
-            return []
-        # A mean that moves by g has the Gaussian loss of shift sqrt(g^T cov^-1 g).  Along the axes
-        # of cov that have no noise, any move is seen.
-        variances, axes = np.linalg.eigh(cov)
-        moves = axes.T @ (second_mean - first_mean)
-        is_noisy = variances > ROUND_OFF * variances.max()
-        if np.linalg.norm(moves[~is_noisy]) > ROUND_OFF * np.linalg.norm(moves):
-            return [(INFINITE, 1)]
-        shift = np.linalg.norm(moves[is_noisy] / np.sqrt(variances[is_noisy]))
-        return [(GaussianLoss(float(shift)), draws)]
-
-    event = tape.draw(
-        "multivariate_normal",
-        lambda: sample(mean, cov, size, **options),
-        equal={"cov": cov, "size": size},
-        parameter=PrivateParameter(mean, losses),
-    )
-    return np.copy(event.output)
-
-
 def permuted_places(tape: Tape, sample: Sample, count: int, name: str) -> Any:
     """Draw a random order of ``count`` elements."""
     if are_records(tape, count):
@@ -215,5 +184,4 @@ PARAMETRIC = {
     "choice": choice,
     "binomial": binomial,
     "multinomial": multinomial,
-    "multivariate_normal": multivariate_normal,
 }

@@ -19,7 +19,7 @@ from audits.recorded_runs.draws.draw_tables import DrawTable
 from audits.recorded_runs.draws.numpy_draws import recorded_noise
 from audits.recorded_runs.draws.parametric_draws import choice, permuted_places, places_drawn
 from audits.recorded_runs.noisy_numbers import use
-from audits.recorded_runs.tape import Tape, current_tape, unrecorded
+from audits.recorded_runs.tape import Tape, current_tape, tape_of_draw, unrecorded
 
 PLAIN_RANDOM = random.Random  # Python's own class, kept here because the module's is replaced
 # The draws that are noise: their arguments with defaults, their law, and the names of the arguments
@@ -44,10 +44,17 @@ class RecordingRandom(PLAIN_RANDOM):
 
         Code that is being imported is not part of the run.
         """
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None or is_importing():
             return draw()
         return recorded_noise(tape, name, TABLES[name], lambda: unrecorded(draw), parameters)
+
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        """Seed the generator, with what must be equal in both runs."""
+        tape = current_tape()
+        if tape is not None and a is not None and not is_importing():
+            tape.call("generator", lambda: None, equal={"seed": use(a)})
+        super().seed(use(a), version)
 
     def random(self) -> Any:
         """A uniform number."""
@@ -76,7 +83,7 @@ class RecordingRandom(PLAIN_RANDOM):
 
     def getrandbits(self, k: int) -> int:
         """A whole number of ``k`` random bits."""
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None or is_importing():
             return PLAIN_RANDOM.getrandbits(self, k)
         event = tape.draw(
@@ -91,7 +98,7 @@ class RecordingRandom(PLAIN_RANDOM):
         self, population: Any, weights: Any = None, *, cum_weights: Any = None, k: int = 1
     ) -> Any:
         """Choose k elements with replacement, by weights that may be private."""
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             return PLAIN_RANDOM.choices(self, population, weights, cum_weights=cum_weights, k=k)
         if cum_weights is not None:
@@ -109,7 +116,7 @@ class RecordingRandom(PLAIN_RANDOM):
 
     def sample(self, population: Any, k: int, *, counts: Any = None) -> Any:
         """Choose k elements without replacement."""
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None or counts is not None:
             return PLAIN_RANDOM.sample(self, population, k, counts=counts)
 
@@ -122,7 +129,7 @@ class RecordingRandom(PLAIN_RANDOM):
 
     def shuffle(self, x: Any) -> None:
         """Put the elements of a list into a random order, in place."""
-        tape = current_tape()
+        tape = tape_of_draw()
         if tape is None:
             PLAIN_RANDOM.shuffle(self, x)
             return
@@ -140,8 +147,8 @@ class RecordingSystemRandom(RecordingRandom):
     """Stands in for `random.SystemRandom`: within a run it is seeded, so that runs repeat."""
 
     def __init__(self, seed: Any = None) -> None:
-        tape = current_tape()
-        super().__init__(None if tape is None else _seed_from(tape))
+        tape = tape_of_draw()
+        unrecorded(super().__init__, None if tape is None else _seed_from(tape))
         del seed
 
     def seed(self, *arguments: Any, **options: Any) -> None:
@@ -155,8 +162,11 @@ class UnseededRandom(RecordingRandom):
     """Stands in for `random.Random`: within a run, no seed means one from the run's own entropy."""
 
     def __init__(self, x: Any = None) -> None:
-        tape = current_tape()
-        super().__init__(_seed_from(tape) if x is None and tape is not None else use(x))
+        tape = tape_of_draw()
+        if tape is None or (x is not None and not tape.passes_over_seeds):
+            super().__init__(use(x))
+        else:
+            unrecorded(super().__init__, _seed_from(tape))
 
 
 def _seed_from(tape: Tape) -> int:
