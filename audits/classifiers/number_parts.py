@@ -161,6 +161,20 @@ class ZeroSign:
 
 @final
 @dataclass(frozen=True, slots=True)
+class NoNumber:
+    """Whether a number is infinite or NaN, which also stands for one that an output lacks."""
+
+    def __call__(self, numbers: NDArray[Any]) -> Array:
+        """1 for these, 0 for others."""
+        return 1.0 - np.isfinite(numbers)
+
+    def describe(self, what: str) -> str:
+        """The part in words."""
+        return f"whether {what} is missing or infinite"
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Letter:
     """A letter itself."""
 
@@ -205,6 +219,8 @@ def differing_parts(
         for column, column_values in zip(columns.tolist(), values.T, strict=True):
             statistic, freedom = _chi_square(column_values, labels)
             tested.append((statistic, freedom, column, part))
+    if parts is None:
+        tested += missing_number_tests(first, second)
     if not tested:
         return []
     from scipy.special import chdtri
@@ -216,6 +232,21 @@ def differing_parts(
     # parts that tell as much, the one with the fewest values is the simplest.
     clear.sort(key=lambda test: (-round(test[0] / len(pooled), 2), test[1]))
     return [(column, part) for _, _, column, part in clear[:MAX_PARTS]]
+
+
+def missing_number_tests(first: NDArray[Any], second: NDArray[Any]) -> list[tuple[float, int, int, Part]]:
+    """The chi-square tests of what is no number, which may be rare: all learning runs count."""
+    missing = [np.count_nonzero(~np.isfinite(side), axis=0) for side in (first, second)]
+    runs, total = len(first) + len(second), missing[0] + missing[1]
+    expected = total * len(first) / runs
+    columns = np.flatnonzero((expected >= MIN_EXPECTED / 2) & (total < runs))
+    tests: list[tuple[float, int, int, Part]] = []
+    for column in columns.tolist():
+        share = total[column] / runs
+        variance = share * (1 - share) * len(first) * len(second) / runs
+        excess = missing[0][column] - expected[column]
+        tests.append((float(excess**2 / variance), 1, column, NoNumber()))
+    return tests
 
 
 def _looked_at(
