@@ -234,8 +234,13 @@ def differing_parts(
     return [(column, part) for _, _, column, part in clear[:MAX_PARTS]]
 
 
-def missing_number_tests(first: NDArray[Any], second: NDArray[Any]) -> list[tuple[float, int, int, Part]]:
-    """The chi-square tests of what is no number, which may be rare: all learning runs count."""
+def missing_number_tests(
+    first: NDArray[Any], second: NDArray[Any]
+) -> list[tuple[float, int, int, Part]]:
+    """Chi-square tests of what is no number, by column: statistic, freedom, column and part.
+
+    What is missing in few runs may tell all, and is counted at once: all learning runs count.
+    """
     missing = [np.count_nonzero(~np.isfinite(side), axis=0) for side in (first, second)]
     runs, total = len(first) + len(second), missing[0] + missing[1]
     expected = total * len(first) / runs

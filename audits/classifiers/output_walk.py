@@ -184,7 +184,7 @@ class OutputWalk:
 
 
 def clock_numbers(times: NDArray[Any]) -> Array:
-    """Month and day of each date; second of the day, and units of its type within the second.
+    """Second of the day of each time, units of its type within the second; month and day of a date.
 
     Durations have no month, and count from midnight.  Types whose unit is a day or more have no
     second, those whose unit is longer than a day no day.  NaN stands for no time.
@@ -193,15 +193,15 @@ def clock_numbers(times: NDArray[Any]) -> Array:
     if unit == "generic":
         return np.empty(0)
     parts: list[NDArray[Any]] = []
+    if unit not in "YMWD":
+        seconds = times.astype(f"{times.dtype.kind}8[s]")
+        within_second = (times - seconds.astype(times.dtype)).astype(np.int64) * step
+        parts += [seconds.astype(np.int64) % 86_400, within_second]
     if times.dtype.kind == "M" and unit != "Y":
         months = times.astype("M8[M]")
         parts.append(months.astype(np.int64) % 12 + 1)
         if unit != "M":
             parts.append((times.astype("M8[D]") - months.astype("M8[D]")).astype(np.int64) + 1)
-    if unit not in "YMWD":
-        seconds = times.astype(f"{times.dtype.kind}8[s]")
-        within_second = (times - seconds.astype(times.dtype)).astype(np.int64) * step
-        parts += [seconds.astype(np.int64) % 86_400, within_second]
     if not parts:
         return np.empty(0)
     numbers = np.stack(parts, axis=1).astype(float)

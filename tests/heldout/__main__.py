@@ -13,7 +13,7 @@ from rich.progress import track
 
 from tests.heldout.controls import Result, controls, examine, read_cases
 
-MOST_RUNS = 1_000_000
+MOST_RUNS = 500_000
 
 
 def results_of(number: int, most_runs: int = MOST_RUNS) -> list[Result]:

@@ -431,4 +431,4 @@ def quantile_control(case: Case, claim: Loss) -> Control:
     frames, schema = frames_and_schema(case)
     query = quantiles("x", case["rank"], epsilon=case["epsilon"], confidence=None)
     release = QuantileRelease(query, schema, case["epsilon"])
-    return Control(case, "ours", release, claim, is_true=True, pair=frames, most_runs=300)
+    return Control(case, "ours", release, claim, is_true=True, pair=frames, most_runs=100)

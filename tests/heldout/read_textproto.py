@@ -1,8 +1,8 @@
 """Google's statistical test cases, read from their repository into one compact file.
 
-    git clone https://github.com/google/differential-privacy
-    python -m tests.heldout.read_textproto differential-privacy/proto/testing
+    python -m tests.heldout.read_textproto FOLDER
 
+where FOLDER is ``proto/testing`` of a copy of the repository google/differential-privacy.
 The cases are data under the Apache License 2.0, Copyright 2020 Google LLC.  The files are in the
 text format of protocol buffers; this reads what they use of it: fields of numbers, names and texts,
 messages in braces, lists in brackets, comments.
