@@ -166,7 +166,7 @@ class NoNumber:
 
     def __call__(self, numbers: NDArray[Any]) -> Array:
         """1 for these, 0 for others."""
-        return 1.0 - np.isfinite(numbers)
+        return np.where(np.isfinite(numbers), 0.0, 1.0)
 
     def describe(self, what: str) -> str:
         """The part in words."""

@@ -18,7 +18,8 @@ from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
 from audits.zoo.specimen import Specimen, specimen
 
 Generator = np.random.Generator
-Output = NDArray[Any]
+Array = NDArray[Any]
+Output = Any  # an array; numpy's types lose it where a number of the data is added
 SIGMA = 3.7306317  # Gaussian noise of (1, 1e-5)-DP at sensitivity 1, by Balle & Wang (2018)
 HALF = math.log1p(math.expm1(1.0) / 2)  # epsilon of 1-DP on a secret half of the records
 CLIP = 1.0  # the norm that gradients are to be clipped to
@@ -53,36 +54,36 @@ def squares_without_a_clip(record: float, rng: Generator, size: int) -> Output:
     return record**2 + rng.laplace(size=size)
 
 
-def drops_outliers(records: Output, rng: Generator, size: int) -> Output:
+def drops_outliers(records: Array, rng: Generator, size: int) -> Output:
     """Leaves out what is far from the mean, before the sum."""
     # One record at 1 of ten is far from the mean and left out; two are not: the sum moves by 2.
     far = np.abs(records - records.mean()) > 2.5 * records.std()
     return np.clip(records[~far], 0.0, 1.0).sum() + rng.laplace(size=size)
 
 
-def scale_from_the_range(records: Output, rng: Generator, size: int) -> Output:
+def scale_from_the_range(records: Array, rng: Generator, size: int) -> Output:
     """Noise for the range of the data, which the data choose."""
     return records.mean() + rng.laplace(scale=np.ptp(records) / len(records), size=size)
 
 
-def divides_by_the_exact_count(records: Output, rng: Generator, size: int) -> Output:
+def divides_by_the_exact_count(records: Array, rng: Generator, size: int) -> Output:
     """A noisy sum over the exact number of records."""
     return (records.sum() + rng.laplace(size=size)) / len(records)
 
 
-def edges_from_the_data(records: Output, rng: Generator, size: int) -> Output:
+def edges_from_the_data(records: Array, rng: Generator, size: int) -> Output:
     """A noisy histogram beside its edges, which are the extremes of the data."""
     counts, edges = np.histogram(records, bins=2)
     noisy = counts + rng.laplace(size=(size, 2))
     return np.hstack([noisy, np.broadcast_to(edges, (size, 3))])
 
 
-def units_of_the_greatest(counts: Output, rng: Generator, size: int) -> Output:
+def units_of_the_greatest(counts: Array, rng: Generator, size: int) -> Output:
     """Shares of the greatest count, which itself has no noise."""
     return (counts + rng.laplace(size=(size, len(counts)))) / counts.max()
 
 
-def missing_if_one_is_missing(records: Output, rng: Generator, size: int) -> Output:
+def missing_if_one_is_missing(records: Array, rng: Generator, size: int) -> Output:
     """A mean that is missing where a record is."""
     return float(np.mean(records)) + rng.laplace(scale=1 / len(records), size=size)
 
@@ -110,12 +111,12 @@ def prefix_sums(record: int, rng: Generator, size: int) -> Output:
     return np.arange(8) + record + rng.laplace(size=(size, 8))
 
 
-def groups_that_overlap(counts: Output, rng: Generator, size: int) -> Output:
+def groups_that_overlap(counts: Array, rng: Generator, size: int) -> Output:
     """Counts of two groups under noise for one, where people are in both."""
     return counts + rng.laplace(size=(size, 2))
 
 
-def last_bin_by_difference(counts: Output, rng: Generator, size: int) -> Output:
+def last_bin_by_difference(counts: Array, rng: Generator, size: int) -> Output:
     """Noisy bins, of which the last makes the total exact."""
     noisy = counts[:-1] + rng.laplace(size=(size, len(counts) - 1))
     return np.column_stack([noisy, counts.sum() - noisy.sum(axis=1)])
@@ -137,7 +138,7 @@ def sample_that_is_shown(value: float, rng: Generator, size: int) -> Output:
     return np.column_stack([is_in, is_in * value + rng.laplace(size=size)])
 
 
-def shuffle_that_does_not(answers: Output, rng: Generator, size: int) -> Output:
+def shuffle_that_does_not(answers: Array, rng: Generator, size: int) -> Output:
     """Charges for a shuffle of twenty local reports, and keeps their order."""
     # Each report is kept with e^3 / (1 + e^3): epsilon is 3.
     flip = rng.random((size, len(answers))) < 1 / (1 + math.exp(3.0))
@@ -159,7 +160,7 @@ def delta_that_is_not_said(count: int, rng: Generator, size: int) -> Output:
     return np.where((noisy > 2.0) & (count > 0), noisy, 0.0)
 
 
-def key_of_the_exact_maximum(counts: Output, rng: Generator, size: int) -> Output:
+def key_of_the_exact_maximum(counts: Array, rng: Generator, size: int) -> Output:
     """The key of the greatest exact count, with that count under noise."""
     noisy = counts.max() + rng.laplace(size=size)
     return np.column_stack([np.full(size, counts.argmax()), noisy])
@@ -177,19 +178,19 @@ def comparisons_without_noise(middle: int, rng: Generator, size: int) -> Output:
 # --- gradients ---
 
 
-def gradient_without_a_clip(gradient: Output, rng: Generator, size: int) -> Output:
+def gradient_without_a_clip(gradient: Array, rng: Generator, size: int) -> Output:
     """Gaussian noise on a gradient whose norm nothing bounds."""
     return gradient + rng.normal(scale=SIGMA, size=(size, len(gradient)))
 
 
-def clips_the_mean_gradient(gradients: Output, rng: Generator, size: int) -> Output:
+def clips_the_mean_gradient(gradients: Array, rng: Generator, size: int) -> Output:
     """Clips the mean of the gradients in place of each, and adds noise for one of four."""
     mean = gradients.mean(axis=0)
     mean = mean * min(1.0, CLIP / max(float(np.linalg.norm(mean)), 1e-12))
     return mean + rng.normal(scale=SIGMA * CLIP / len(gradients), size=(size, len(mean)))
 
 
-def clips_each_coordinate(gradient: Output, rng: Generator, size: int) -> Output:
+def clips_each_coordinate(gradient: Array, rng: Generator, size: int) -> Output:
     """Clips coordinates to [-1, 1], so that sixteen of them have the norm 4."""
     clipped = np.clip(gradient, -CLIP, CLIP)
     return clipped + rng.normal(scale=SIGMA, size=(size, len(clipped)))
@@ -200,14 +201,14 @@ def divides_the_noise_twice(gradient: float, rng: Generator, size: int) -> Outpu
     return gradient / 8 + rng.normal(scale=SIGMA / 64, size=size)
 
 
-def bias_without_noise(gradient: Output, rng: Generator, size: int) -> Output:
+def bias_without_noise(gradient: Array, rng: Generator, size: int) -> Output:
     """Noise on all weights but the last, which is the bias."""
     noise = rng.normal(scale=SIGMA, size=(size, len(gradient)))
     noise[:, -1] = 0.0
     return gradient + noise
 
 
-def no_noise_on_empty_batches(gradient: Output, rng: Generator, size: int) -> Output:
+def no_noise_on_empty_batches(gradient: Array, rng: Generator, size: int) -> Output:
     """A batch without records sends zeros, and no noise."""
     if not gradient.any():
         return np.zeros((size, len(gradient)))
@@ -220,7 +221,7 @@ def momentum_of_exact_gradients(gradient: float, rng: Generator, size: int) -> O
     return np.column_stack([step, np.full(size, 0.9 * gradient)])
 
 
-def same_noise_each_step(gradients: Output, rng: Generator, size: int) -> Output:
+def same_noise_each_step(gradients: Array, rng: Generator, size: int) -> Output:
     """Seeds each step alike, so that the steps differ by their gradients alone."""
     return gradients + rng.normal(scale=SIGMA * math.sqrt(2), size=(size, 1))
 

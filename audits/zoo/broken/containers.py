@@ -14,7 +14,7 @@ import re
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,8 @@ def field_of_a_text(value: float, rng: Generator) -> str:
 
 def name_of_a_field(side: int, rng: Generator) -> Any:
     """A named tuple whose field is named by the value."""
-    return collections.namedtuple("Answer", ["yes" if side else "no"])(rng.laplace())
+    make: Any = collections.namedtuple
+    return make("Answer", ["yes" if side else "no"])(rng.laplace())
 
 
 def count_of_zero(side: int, rng: Generator) -> collections.Counter[str]:
@@ -113,14 +114,10 @@ def exponent_of_a_decimal(places: int, rng: Generator) -> decimal.Decimal:
     return decimal.Decimal(int(rng.integers(10**6))).scaleb(-places)
 
 
-def end_of_a_generator(value: int, rng: Generator) -> Iterator[float]:
+def end_of_a_generator(value: int, rng: Generator) -> Any:
     """Yields noise, and returns the exact value at the end."""
-
-    def values() -> Any:
-        yield rng.laplace()
-        return value
-
-    return values()
+    yield rng.laplace()
+    return value
 
 
 def what_a_function_remembers(value: float, rng: Generator) -> Callable[[], float]:
@@ -193,7 +190,7 @@ def zeros_that_are_stored(side: int, rng: Generator) -> Any:
 def cause_of_an_error(side: int, rng: Generator) -> float:
     """Raises the same error for both values, from another cause."""
     try:
-        return {}["no such key"] if side else [0.0][int(1 + rng.integers(9))]
+        return {"a": 0.0}["b"] if side else [0.0][int(1 + rng.integers(9))]
     except LookupError as error:
         raise ValueError("no result") from error
 

@@ -18,7 +18,8 @@ from scipy.special import ndtri
 from audits.zoo.specimen import Specimen, program, specimen, whole_noise
 
 Generator = np.random.Generator
-Output = NDArray[Any]
+Array = NDArray[Any]
+Output = Any  # an array; numpy's types lose it where a number of the data is added
 TABLE = np.random.default_rng(5).laplace(size=200)  # 200 draws of noise
 FIVE_SCORES = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
 
@@ -73,7 +74,7 @@ def noise_seeded_by_the_value(value: float, rng: Generator, size: int) -> Output
     return np.full(size, value + np.random.default_rng(int(value)).laplace())
 
 
-def mirrored_noise(values: Output, rng: Generator, size: int) -> Output:
+def mirrored_noise(values: Array, rng: Generator, size: int) -> Output:
     """Gives two answers opposite noise, so that their sum has none."""
     noise = rng.laplace(scale=2.0, size=size)
     return np.column_stack([values[0] + noise, values[1] - noise])
@@ -122,7 +123,7 @@ def nearest_of_five(value: float, rng: Generator, size: int) -> Output:
     return value + noise[np.arange(size), np.abs(noise).argmin(axis=1)]
 
 
-def best_model_of_ten(losses: Output, rng: Generator, size: int) -> Output:
+def best_model_of_ten(losses: Array, rng: Generator, size: int) -> Output:
     """Tries ten settings, and releases the one that is best without noise."""
     return np.column_stack([np.full(size, losses.argmin()), rng.normal(size=size)])
 
@@ -130,45 +131,45 @@ def best_model_of_ten(losses: Output, rng: Generator, size: int) -> Output:
 # --- selections ---
 
 
-def exponential_without_the_two(scores: Output, rng: Generator, size: int) -> Output:
+def exponential_without_the_two(scores: Array, rng: Generator, size: int) -> Output:
     """The exponential mechanism with chances in proportion to e^score, not e^(score / 2)."""
     # P(0 | first) = e / (e + 4), and P(0 | second) = 1 / (1 + 4 e).
     index: Output = (scores + rng.gumbel(size=(size, 5))).argmax(axis=1)
     return index
 
 
-def top_three_for_one(scores: Output, rng: Generator, size: int) -> Output:
+def top_three_for_one(scores: Array, rng: Generator, size: int) -> Output:
     """The three greatest of eight noisy scores, in order, at the cost of one."""
     noisy = scores + rng.laplace(scale=2.0, size=(size, 8))
     order: Output = np.argsort(-noisy, axis=1)[:, :3]
     return order
 
 
-def exact_gap_of_noisy_max(scores: Output, rng: Generator, size: int) -> Output:
+def exact_gap_of_noisy_max(scores: Array, rng: Generator, size: int) -> Output:
     """A noisy winner, with its exact lead over the next."""
     winner = (scores + rng.laplace(scale=2.0, size=(size, 5))).argmax(axis=1)
     ranked = np.sort(scores)
     return np.column_stack([winner, np.full(size, ranked[-1] - ranked[-2])])
 
 
-def ties_by_order(scores: Output, rng: Generator, size: int) -> Output:
+def ties_by_order(scores: Array, rng: Generator, size: int) -> Output:
     """The winner of the exact scores, with noise among ties alone."""
     ties = np.flatnonzero(scores == scores.max())
     return rng.choice(ties, size)
 
 
-def sparse_vector_with_one_noise(answers: Output, rng: Generator, size: int) -> Output:
+def sparse_vector_with_one_noise(answers: Array, rng: Generator, size: int) -> Output:
     """One draw for the threshold and all answers, which falls out of the comparison."""
     noise = rng.laplace(scale=2.0, size=(size, 1))
     return (answers + noise >= 0.5 + noise).astype(int)
 
 
-def sparse_vector_of_an_exact_threshold(answers: Output, rng: Generator, size: int) -> Output:
+def sparse_vector_of_an_exact_threshold(answers: Array, rng: Generator, size: int) -> Output:
     """All forty answers under noise, the threshold without."""
     return (answers + rng.laplace(scale=4.0, size=(size, 40)) >= 0.5).astype(int)
 
 
-def sparse_vector_of_exact_hits(answers: Output, rng: Generator, size: int) -> Output:
+def sparse_vector_of_exact_hits(answers: Array, rng: Generator, size: int) -> Output:
     """The first noisy hit, with a sign whether it is a true one."""
     noisy = answers + rng.laplace(scale=4.0, size=(size, 6)) >= rng.laplace(
         scale=2.0, size=(size, 1)
@@ -202,7 +203,7 @@ def only_counts_that_exist(counts: dict[str, int], rng: Generator) -> dict[str, 
     return {key: count + whole_noise(rng) for key, count in counts.items()}
 
 
-def sorted_by_the_truth(scores: Output, rng: Generator, size: int) -> Output:
+def sorted_by_the_truth(scores: Array, rng: Generator, size: int) -> Output:
     """Names in the order of their exact scores, with noisy scores."""
     order = np.argsort(-scores)
     noisy = scores[order] + rng.laplace(scale=20.0, size=(size, len(scores)))

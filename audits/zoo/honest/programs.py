@@ -20,7 +20,7 @@ import re
 import sys
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from ipaddress import IPv4Address
@@ -45,7 +45,7 @@ DELTA = 0.01
 class Answer(NamedTuple):
     """A noisy count with a public name."""
 
-    count: int
+    people: int
     name: str
 
 
@@ -311,7 +311,7 @@ def specimens_by_kind() -> dict[str, list[Specimen]]:
     """Honest programs with their true epsilons, by what their outputs are."""
     numbers, counts = (0.0, 1.0), (204, 205)
     approximate = ApproxLoss(1.0, 1e-5)
-    of_counts = {
+    of_counts: dict[str, list[Callable[..., Any]]] = {
         "numbers and dates": [
             number_of_a_day, date_under_days, time_under_seconds, date_of_numpy,
             packed_identifier, address_of_a_noisy_host, fraction_of_a_noisy_count,
