@@ -27,11 +27,11 @@ NEWEST_PYTHON ?= $(shell for minor in 14 13 12 11; do \
   "$$one" -c "" 2>/dev/null && echo "$$one" && exit; done; done)
 
 # a worker of the tests has a core: threads of its linear algebra would wait for the others'
-tests quick thorough lowest newest: export OPENBLAS_NUM_THREADS = 1
+tests quick thorough heldout lowest newest: export OPENBLAS_NUM_THREADS = 1
 # many tests start processes, which would compile every module again
 tests quick thorough lowest newest: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: audits test style types contracts tests quick thorough lowest newest peers docs site bench mutants table numbers clean
+.PHONY: audits test style types contracts tests quick thorough heldout lowest newest peers docs site bench mutants table numbers clean
 
 audits: $(READY)  ## audit everything on the embedded data; ARGS="Laplace --seed 7" to choose
 	$(BIN)/python -m audits $(ARGS)
@@ -62,6 +62,9 @@ THOROUGH_wings := $(addprefix --ignore=,$(THOROUGH_core))
 thorough: $(READY)  ## the same laws with more examples, and the slow sweeps; PART=core or PART=wings
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n auto --dist loadfile \
 	  -m "slow or examples" $(THOROUGH_$(PART)) $(ARGS)
+
+heldout: $(READY)  ## Google's 296 statistical cases as controls; ARGS=--all lists what needs more runs
+	$(BIN)/python -m tests.heldout $(ARGS)
 
 lowest:  ## the tests that lean on other packages, on the lowest declared versions
 	$(PYTHON) -m venv .venv-lowest

@@ -3,13 +3,18 @@
 Every kind is at its claim, so that FALSIFIED at 95 % is a false alarm; at most one in 20 is allowed.
 """
 
+import contextlib
+import io
+import itertools
 import math
+import warnings
 
 import numpy as np
 from scipy.stats import binom
 
 from accountant import ApproxLoss, GaussianLoss, PureLoss
 from audits import Outcome, audit
+from audits.zoo.honest.programs import specimens_by_kind
 from benchmarks.measure import beside, options
 
 ONE = PureLoss(1.0)
@@ -90,6 +95,16 @@ def alarms(name, sessions):
     return sum(one.outcome is Outcome.FALSIFIED for one in found)
 
 
+def alarms_of_programs(specimens, sessions):
+    """False alarms of so many sessions of 1,000 runs, which the specimens share."""
+    shares = zip(itertools.cycle(specimens), range(sessions), strict=False)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        found = [audit(one.implementation, one.pair, one.claim, 1000, CONFIDENCE, rng=seed)
+                 for one, seed in shares]  # fmt: skip
+    return sum(one.outcome is Outcome.FALSIFIED for one in found)
+
+
 def within_band(name, count, sessions):
     """Print a count of false alarms beside the edge of its band; whether it is within it."""
     edge = binom.ppf(1 - EXCEEDED, sessions, 1 - CONFIDENCE)
@@ -100,11 +115,15 @@ def within_band(name, count, sessions):
 
 def main():
     """Exit with status 1 where a kind has more false alarms than its band allows."""
-    given = options(__doc__, seeds=200)
+    given = options(__doc__, seeds=200, programs=0)
     sessions = 2 if given.quick else given.seeds
     counts = {name: alarms(name, sessions) for name in KINDS}
     within = [within_band(name, count, sessions) for name, count in counts.items()]
     within.append(within_band("all", sum(counts.values()), sessions * len(KINDS)))
+    of_programs = 2 if given.quick else given.programs  # sessions of each kind of the zoo's
+    for kind, specimens in specimens_by_kind().items() if of_programs else ():
+        count = alarms_of_programs(specimens, of_programs)
+        within.append(within_band(f"programs: {kind}", count, of_programs))
     nominal = (1 - CONFIDENCE) * sessions
     edge = binom.ppf(1 - EXCEEDED, sessions, 1 - CONFIDENCE)
     print(f"a right audit exceeds an edge with chance {EXCEEDED:g}; that of {sessions} is "

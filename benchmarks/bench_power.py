@@ -21,7 +21,7 @@ from audits.classifiers.screening import block_rows
 from audits.known_densities.outcome_models import OutcomePair, two_outcomes, worst_outcome_pair
 from audits.known_densities.sample_size import neyman_pearson_runs
 from audits.zoo.catalogue import ZOO
-from audits.zoo.honest import specimens
+from audits.zoo.honest.mechanisms import specimens
 from benchmarks.measure import beside, options
 from mechanisms import Gaussian, Laplace, registry
 

@@ -38,6 +38,8 @@ def reads(*names: str) -> Callable[[Reader], Reader]:
 def read_array(output: Any, walk: OutputWalk) -> None:
     """Read an array or one of its elements: numbers, times, texts, records or objects."""
     walk.word(array_word(output))
+    if getattr(output.dtype, "metadata", None):
+        walk.part(".dtype.metadata", dict(output.dtype.metadata))
     values, fields = np.asarray(output), getattr(output, "dtype", np.dtype(object)).names
     if fields is not None:
         for name in fields:

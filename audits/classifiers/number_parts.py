@@ -1,9 +1,9 @@
 """Parts of numbers and of texts that a release may keep: last digits, fractions, bits, letters.
 
-Noise of whole tens leaves the last digit of a count, noise of whole days the clock of a date, and a
-random token with one fixed letter keeps that letter.  A score that is smooth in the number does not
-see such a leak.  Here each part is a function of the output alone, so a claim about the release
-holds for it.
+Noise of whole tens leaves the last digit of a count, noise of whole days the clock of a date, noise
+of whole weeks its weekday, and a random token with one fixed letter keeps that letter.  A score
+that is smooth in the number does not see such a leak.  Here each part is a function of the output
+alone, so a claim about the release holds for it.
 
 Most releases keep no part.  So a part becomes a candidate only if its law clearly depends on the
 value in the first learning runs; then it costs the other candidates no power.
@@ -21,13 +21,15 @@ from numpy.typing import NDArray
 from accountant.numerics import Array
 from audits.classifiers.output_walk import TEXT_END
 
-# A remainder by these shows a last digit in base 2, 4, 8, 10, 16, 100 or 1,000, or what is left of
-# seconds after whole minutes, hours or days.
-MODULI = (2, 4, 8, 10, 16, 60, 100, 1000, 3600, 86_400)
+# A remainder by these shows a last digit in base 2, 3, 4, 8, 10, 16, 100 or 1,000, what is left of
+# days after whole weeks, of hours after whole days, and of seconds after whole minutes, hours, days
+# or weeks.
+MODULI = (2, 3, 4, 7, 8, 10, 16, 24, 60, 100, 1000, 3600, 86_400, 604_800)
 # A number is cut into whole multiples of these units and a fraction.
 UNITS = (1.0, 0.1, 0.01, 0.001)
 FRACTION_STEPS = 1e6  # a fraction is rounded to so many steps of its unit, above its round-off
 LOW_BITS = 8  # the last bits of a float's mantissa that are read together
+FIRST_BIT, WORD_BITS = 4, 63  # of a whole number, whose remainders show the bits before the first
 # The learning runs of each value that are looked at: so many numbers in all, within these limits.
 LOOKED_NUMBERS, MIN_LOOKED, MAX_LOOKED = 1 << 18, 512, 4096
 # Parts whose laws are the same on both values pass with at most this probability, all together.
@@ -109,19 +111,66 @@ class LowBits:
 @final
 @dataclass(frozen=True, slots=True)
 class Bit:
-    """One bit of a byte."""
+    """One bit of whole numbers; infinite for other numbers."""
 
     number: int  # 0 for the lowest
 
     def __call__(self, numbers: NDArray[Any]) -> Array:
-        """The bits of whole numbers from 0 to 255; infinite for other numbers."""
-        is_byte = (numbers >= 0) & (numbers <= 255)
-        values = np.where(is_byte, numbers, 0).astype(np.int64)
-        return np.where(is_byte, (values >> self.number) & 1, np.inf)
+        """The bits; those of numbers below 0 are of their two's complement."""
+        if numbers.dtype.kind in "iu":
+            return ((numbers.astype(np.int64) >> self.number) & 1).astype(float)
+        is_whole = (np.abs(numbers) < 2.0**WORD_BITS) & (numbers == np.floor(numbers))
+        values = np.where(is_whole, numbers, 0).astype(np.int64)
+        return np.where(is_whole, (values >> self.number) & 1, np.inf)
 
     def describe(self, what: str) -> str:
         """The part in words."""
         return f"bit {self.number} of {what}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mantissa:
+    """What is left of numbers after division by a power of two, rounded; NaN is its own."""
+
+    def __call__(self, numbers: NDArray[Any]) -> Array:
+        """The mantissas, from 1/2 to 1 with the sign of the number."""
+        mantissas, _ = np.frexp(numbers.astype(float))
+        rounded: Array = np.round(mantissas * FRACTION_STEPS) / FRACTION_STEPS
+        return np.where(np.isfinite(rounded), rounded, np.inf)
+
+    def describe(self, what: str) -> str:
+        """The part in words."""
+        return f"the mantissa of {what}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ZeroSign:
+    """The sign of what has no size, 0 or NaN; infinite for other numbers."""
+
+    def __call__(self, numbers: NDArray[Any]) -> Array:
+        """1 for a negative zero or NaN, 0 for a positive one."""
+        values = numbers.astype(float)
+        return np.where((values == 0) | np.isnan(values), np.signbit(values), np.inf)
+
+    def describe(self, what: str) -> str:
+        """The part in words."""
+        return f"the sign of {what} where it is 0 or no number"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoNumber:
+    """Whether a number is infinite or NaN, which also stands for one that an output lacks."""
+
+    def __call__(self, numbers: NDArray[Any]) -> Array:
+        """1 for these, 0 for others."""
+        return np.where(np.isfinite(numbers), 0.0, 1.0)
+
+    def describe(self, what: str) -> str:
+        """The part in words."""
+        return f"whether {what} is missing or infinite"
 
 
 @final
@@ -138,9 +187,8 @@ class Letter:
         return what
 
 
-WHOLE_PARTS: tuple[Part, ...] = tuple(map(Remainder, MODULI))
-FLOAT_PARTS: tuple[Part, ...] = (*map(Fraction, UNITS), LowBits())
-HIGH_BITS: tuple[Part, ...] = tuple(map(Bit, range(4, 8)))  # remainders show the others
+WHOLE_PARTS: tuple[Part, ...] = (*map(Remainder, MODULI), Mantissa(), ZeroSign())
+FLOAT_PARTS: tuple[Part, ...] = (*map(Fraction, UNITS), LowBits(), Mantissa(), ZeroSign())
 
 
 def letter_name(column: int) -> str:
@@ -171,6 +219,8 @@ def differing_parts(
         for column, column_values in zip(columns.tolist(), values.T, strict=True):
             statistic, freedom = _chi_square(column_values, labels)
             tested.append((statistic, freedom, column, part))
+    if parts is None:
+        tested += missing_number_tests(first, second)
     if not tested:
         return []
     from scipy.special import chdtri
@@ -184,19 +234,45 @@ def differing_parts(
     return [(column, part) for _, _, column, part in clear[:MAX_PARTS]]
 
 
+def missing_number_tests(
+    first: NDArray[Any], second: NDArray[Any]
+) -> list[tuple[float, int, int, Part]]:
+    """Chi-square tests of what is no number, by column: statistic, freedom, column and part.
+
+    What is missing in few runs may tell all, and is counted at once: all learning runs count.
+    """
+    missing = [np.count_nonzero(~np.isfinite(side), axis=0) for side in (first, second)]
+    runs, total = len(first) + len(second), missing[0] + missing[1]
+    expected = total * len(first) / runs
+    columns = np.flatnonzero((expected >= MIN_EXPECTED / 2) & (total < runs))
+    tests: list[tuple[float, int, int, Part]] = []
+    for column in columns.tolist():
+        share = total[column] / runs
+        variance = share * (1 - share) * len(first) * len(second) / runs
+        excess = missing[0][column] - expected[column]
+        tests.append((float(excess**2 / variance), 1, column, NoNumber()))
+    return tests
+
+
 def _looked_at(
     pooled: NDArray[Any], parts: Sequence[Part] | None
 ) -> Iterator[tuple[NDArray[np.intp], Part]]:
     """The columns that each part is looked for in, with this part."""
+    varies = (pooled != pooled[0]).any(axis=0)
     if parts is not None:
-        yield from ((np.arange(pooled.shape[1]), part) for part in parts)
+        yield from ((np.flatnonzero(varies), part) for part in parts)
         return
     with np.errstate(invalid="ignore"):
-        is_constant = (pooled == pooled[0]).all(axis=0)
         is_whole = ((pooled == np.floor(pooled)) | ~np.isfinite(pooled)).all(axis=0)
-        is_byte = is_whole & ((pooled >= 0) & (pooled <= 255)).all(axis=0)
-    yield from ((np.flatnonzero(is_whole & ~is_constant), part) for part in WHOLE_PARTS)
-    yield from ((np.flatnonzero(is_byte & ~is_constant), part) for part in HIGH_BITS)
+        sizes = np.where(np.isfinite(pooled), np.abs(pooled.astype(float)), 0.0).max(axis=0)
+    if pooled.dtype.kind == "f":  # zeros of either sign are equal
+        varies |= (np.signbit(pooled) != np.signbit(pooled[0])).any(axis=0)
+    yield from ((np.flatnonzero(is_whole & varies), part) for part in WHOLE_PARTS)
+    for number in range(FIRST_BIT, WORD_BITS):
+        has_bit = is_whole & varies & (sizes >= 2.0**number)
+        if not has_bit.any():
+            break
+        yield np.flatnonzero(has_bit), Bit(number)
     floats = np.flatnonzero(~is_whole)
     for part in FLOAT_PARTS if floats.size else ():
         # In a few runs a part that is kept repeats, and one that is noise seldom does.

@@ -29,9 +29,9 @@ MAX_UNSEEN = 8  # largest number of unreadable parts of one output that are name
 ITEMS_BEYOND = "items beyond the first"  # words for what an iterator was not asked for
 EXACT = 1 << 53  # whole numbers up to this size are exact as floats
 # A larger whole number is also read modulo this, a multiple of 16, of 1,000 and of the seconds of a
-# day, so that its last digits and those of a time are known from it.
-LAST_DIGITS = 86_400_000
-MAX_TEXTS, TEXT_END = 4, 24  # texts whose ends are read letter by letter, and letters of each end
+# week, so that its last digits and those of a time are known from it.
+LAST_DIGITS = 604_800_000
+MAX_TEXTS, TEXT_END = 4, 64  # texts whose ends are read letter by letter, and letters of each end
 MAX_DECODED = 8  # parts of one output that are decoded
 # The elements of arrays count as the corresponding types of Python, since chunks of outputs may
 # come as either.
@@ -184,19 +184,29 @@ class OutputWalk:
 
 
 def clock_numbers(times: NDArray[Any]) -> Array:
-    """The second of the day of each time, and the units of its type within the second.
+    """Second of the day of each time, units of its type within the second; month and day of a date.
 
-    Durations count from midnight.  There are none for types whose unit is a day or more, and NaN
-    stands for no time.
+    Durations have no month, and count from midnight.  Types whose unit is a day or more have no
+    second, those whose unit is longer than a day no day.  NaN stands for no time.
     """
     unit, step = np.datetime_data(times.dtype)
-    if unit == "generic" or unit in "YMWD":
+    if unit == "generic":
         return np.empty(0)
-    seconds = times.astype(f"{times.dtype.kind}8[s]")
-    within_second = (times - seconds.astype(times.dtype)).astype(np.int64) * step
-    clock = np.stack([seconds.astype(np.int64) % 86_400, within_second], axis=1).astype(float)
-    clock[np.isnat(times)] = np.nan
-    return clock.ravel()
+    parts: list[NDArray[Any]] = []
+    if unit not in "YMWD":
+        seconds = times.astype(f"{times.dtype.kind}8[s]")
+        within_second = (times - seconds.astype(times.dtype)).astype(np.int64) * step
+        parts += [seconds.astype(np.int64) % 86_400, within_second]
+    if times.dtype.kind == "M" and unit != "Y":
+        months = times.astype("M8[M]")
+        parts.append(months.astype(np.int64) % 12 + 1)
+        if unit != "M":
+            parts.append((times.astype("M8[D]") - months.astype("M8[D]")).astype(np.int64) + 1)
+    if not parts:
+        return np.empty(0)
+    numbers = np.stack(parts, axis=1).astype(float)
+    numbers[np.isnat(times)] = np.nan
+    return numbers.ravel()
 
 
 def not_exact(numbers: NDArray[Any]) -> bool:

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.classifiers.decoding import decoded_bytes, decoded_text
+from audits.classifiers.decoding import decoded_floats, decoded_text, is_text, sure_code, unpacked
 from audits.classifiers.library_readers import LIBRARY_READERS, read_array
 from audits.classifiers.output_walk import (
     ITEMS_BEYOND,
@@ -156,6 +156,14 @@ def _(output: Any, walk: OutputWalk) -> None:
 
 @read_any.register
 def _(output: str, walk: OutputWalk) -> None:
+    codes = sure_code(output)
+    for content in codes:
+        walk.part(".decoded", content)
+    if len(codes) == 1 and any(content == codes[0] for content in decoded_text(output)):
+        walk.word(type_name(output))  # the text is a code, and nothing else
+        walk.exact.append(output.encode())
+        walk.number(float(len(output)))
+        return
     # Numbers written in a text count as numbers, and the text around them, with "#" in place of
     # each number, as structure.
     numbers = NUMBER_IN_TEXT.findall(output[:MAX_TEXT])
@@ -177,9 +185,28 @@ def _(output: str, walk: OutputWalk) -> None:
 def _(output: Any, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     content = bytes(output)
-    _read_bytes(content, walk)
-    walk.decode(decoded_bytes(content))
+    inner = content.decode() if is_text(content) else unpacked(content)
+    if inner is not None:
+        walk.part(".decoded", inner)
+    if isinstance(inner, bytes) or (inner is not None and sure_code(inner)):
+        walk.exact.append(content)
+        walk.number(float(len(content)))
+    else:
+        _read_bytes(content, walk)
+        walk.decode([] if inner else decoded_floats(content))
     _read_own_fields(output, walk)
+
+
+@read_any.register
+def _(output: re.Pattern, walk: OutputWalk) -> None:  # type: ignore[type-arg]
+    walk.word(f"Pattern {output.flags}")
+    walk.part(".pattern", output.pattern)
+
+
+@read_any.register
+def _(output: re.Match, walk: OutputWalk) -> None:  # type: ignore[type-arg]
+    walk.word("Match")
+    walk.items([output.string, output.re, output.pos, output.endpos, output.regs])
 
 
 @read_any.register
@@ -205,13 +232,15 @@ def _(output: datetime.datetime, walk: OutputWalk) -> None:
     utc_time = output.replace(tzinfo=None) - (utc_offset or datetime.timedelta())
     walk.number((utc_time - EPOCH).total_seconds())
     nanoseconds = 1000 * output.microsecond + getattr(output, "nanosecond", 0)
-    walk.last_digits += [float((utc_time - EPOCH).seconds), float(nanoseconds)]
+    calendar = [float(output.month), float(output.day)]
+    walk.last_digits += [float((utc_time - EPOCH).seconds), float(nanoseconds), *calendar]
 
 
 @read_any.register
 def _(output: datetime.date, walk: OutputWalk) -> None:
     walk.word(type_name(output))
     walk.number(float(output.toordinal()))
+    walk.last_digits += [float(output.month), float(output.day)]
 
 
 @read_any.register
@@ -295,6 +324,9 @@ def _(output: Any, walk: OutputWalk) -> None:
         _read_items(output, walk)
         _read_own_fields(output, walk)
         return
+    names = getattr(type(output), "_fields", None)  # of a named tuple
+    if names is not None:
+        walk.word(f"fields {names}")
     numbers = equal_numbers([output])
     if numbers is None:
         walk.word(f"{type_name(output)} {len(output)}")

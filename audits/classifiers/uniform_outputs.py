@@ -164,6 +164,8 @@ def _arrays(values: Sequence[Any]) -> UniformBlock | None:
     word = array_word(values[0])
     if any(_stored_as(output) != _stored_as(values[0]) for output in values):
         return None
+    if any(output.dtype.metadata for output in values):  # notes are read one by one
+        return None
     block = UniformBlock([word])
     return block if block.append_array(np.stack(values)) else None
 

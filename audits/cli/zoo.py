@@ -47,6 +47,7 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
     """Print the table of the scores, and their totals; bounds hold at the confidence ``level``."""
     from audits.report.terminal import borderless_table, literal_text
     from audits.report.words import format_number, format_percent
+    from audits.zoo.catalogue import MISSED
     from audits.zoo.scorecard import totals
 
     table = borderless_table(
@@ -74,3 +75,5 @@ def _show(rows: list[Any], runs: int, level: float, screen: Any) -> None:
         f"{sums['as_expected']} of {sums['specimens']} as expected ({sums['honest']} honest), "
         f"{sums['alarms']} false alarms, {sums['seconds']:.1f} s"
     )
+    missed = ", ".join(specimen.name for specimen in MISSED)
+    screen.print(f"Known to survive, and not scored (docs/audits.md says why): {missed}")

@@ -6,21 +6,36 @@ wrong if it misjudges one.
 
 from __future__ import annotations
 
-from audits.zoo import algorithms as zoo_algorithms
-from audits.zoo import honest as zoo_honest
-from audits.zoo import noise as zoo_noise
-from audits.zoo import selection as zoo_selection
-from audits.zoo import side_channels as zoo_channels
+from audits.zoo.broken import (
+    algorithms,
+    bookkeeping,
+    containers,
+    drawing,
+    kept_parts,
+    missed,
+    noise,
+    selection,
+    side_channels,
+)
+from audits.zoo.honest import mechanisms, programs
 from audits.zoo.specimen import Specimen
 
-SPECIMENS: tuple[Specimen, ...] = tuple(
+MECHANISMS: tuple[Specimen, ...] = tuple(
     specimen
-    for family in (zoo_noise, zoo_selection, zoo_channels, zoo_algorithms, zoo_honest)
-    for specimen in family.specimens()
+    for kind in (noise, selection, side_channels, algorithms, mechanisms)
+    for specimen in kind.specimens()
 )
-# The command line lists these: they are broken, and caught by guesses or by replay.
+PROGRAMS: tuple[Specimen, ...] = tuple(
+    specimen
+    for kind in (kept_parts, containers, bookkeeping, drawing, programs)
+    for specimen in kind.specimens()
+)
+SPECIMENS = MECHANISMS + PROGRAMS
+# Those that are known to survive an audit are no part of its score.
+MISSED: tuple[Specimen, ...] = tuple(missed.specimens())
+# The command line lists these: they are broken mechanisms, and caught by guesses or by replay.
 ZOO: tuple[Specimen, ...] = tuple(
     specimen
-    for specimen in SPECIMENS
+    for specimen in MECHANISMS
     if not specimen.honest and specimen.caught_by in {"guess test", "replay", "privacy losses"}
 )

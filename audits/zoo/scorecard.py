@@ -52,9 +52,9 @@ GUESS_AUDITS: dict[str, Callable[..., Finding]] = {
     "bits": audit_bits,
     "atoms": audit_atoms,
 }
-# The verdicts on up to 100 specimens all hold together with probability 1 - FAMILY_ERROR, as each
+# The verdicts on up to 300 specimens all hold together with probability 1 - FAMILY_ERROR, as each
 # gets an equal part of this error.
-MAX_SPECIMENS = 100
+MAX_SPECIMENS = 300
 VERDICT_CONFIDENCE = 1 - FAMILY_ERROR / MAX_SPECIMENS
 LOSSES_PER_SPECIMEN = 100  # sampled privacy losses of an algorithm
 
@@ -142,6 +142,8 @@ class ScoringCase:
         """Score the specimen; its seeds depend on its name, not on the other specimens."""
         start, specimen = time.perf_counter(), self.specimen
         runs, true = settings.samples, specimen.true_epsilon
+        if specimen.most_runs is not None:
+            runs = min(runs, specimen.most_runs)
         source = np.random.default_rng([settings.seed, zlib.crc32(specimen.name.encode())])
         detected = None
         if not specimen.honest:

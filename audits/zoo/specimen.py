@@ -6,9 +6,12 @@ The auditor is tested on it: it should falsify the claims of the broken ones, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
+
+import numpy as np
 
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
@@ -16,6 +19,8 @@ from accountant.plans.adjacency import Adjacency
 from audits.claims.findings import Outcome
 from audits.neighbours.value_spaces import Box
 
+# A program makes one run a call, and what it returns is read in Python: so many runs are enough.
+RUNS_OF_A_PROGRAM = 5_000
 PURE_CLAIM = PureLoss(1.0)  # what a specimen claims where nothing else is stated
 
 
@@ -28,7 +33,8 @@ class Specimen:
     two data sets, or a `Query`; ``caught_by`` is "guess test", "bits", "atoms", "timing",
     "sensitivity", "replay" or "privacy losses".  ``true_epsilon`` is that of the pair at the
     claim's delta, None if it is infinite or not an epsilon; an honest specimen is ``expected`` to
-    survive.  ``description`` is its flaw, or what an honest one releases.
+    survive.  ``description`` is its flaw, or what an honest one releases.  An audit takes
+    ``most_runs`` at most; None sets no limit.
     """
 
     name: str
@@ -39,6 +45,7 @@ class Specimen:
     pair: tuple[Any, Any]
     true_epsilon: float | None
     expected: Outcome = Outcome.FALSIFIED
+    most_runs: int | None = None
 
     @property
     def honest(self) -> bool:
@@ -70,6 +77,23 @@ def specimen(
     return Specimen(
         implementation.__name__, flaw, caught_by, claim, implementation, pair, true_epsilon
     )
+
+
+def program(
+    implementation: Callable[..., Any],
+    pair: tuple[Any, Any],
+    true_epsilon: float | None = None,
+    claim: Loss = PURE_CLAIM,
+) -> Specimen:
+    """A specimen that makes one run a call; the guess test must catch it."""
+    one = specimen(implementation, pair, true_epsilon, "guess test", claim)
+    return replace(one, most_runs=RUNS_OF_A_PROGRAM)
+
+
+def whole_noise(rng: np.random.Generator, epsilon: float = 1.0) -> int:
+    """Discrete Laplace noise: a whole number that moves by 1 costs epsilon under it."""
+    success = -math.expm1(-epsilon)
+    return int(rng.geometric(success)) - int(rng.geometric(success))
 
 
 def query_specimen(measured_query: Query) -> Specimen:

@@ -65,7 +65,7 @@ def test_every_room_that_carries_privacy_is_drawn_from():
         "algorithms/frames/rows.py", "audits/attacks/front.py", "audits/claims/claims.py",
         "mechanisms/families/additive.py", "mechanisms/laplace.py",
     }  # fmt: skip
-    assert not drawn & {"accountant/cli/plan.py", "audits/zoo/noise.py"}
+    assert not drawn & {"accountant/cli/plan.py", "audits/zoo/broken/noise.py"}
 
 
 def test_the_tests_of_a_line_are_those_that_run_it(tmp_path):
@@ -90,7 +90,7 @@ def test_lines_that_no_test_runs_may_be_those_of_a_child_process(tmp_path):
     (tmp_path / "lines.gw0.json").write_text(json.dumps({"lines": ["b.py:1"], "tests": tests}))
     lines_of_tests = LinesOfTests(tmp_path)
     assert lines_of_tests.tests_of("audits/runner/target_sampler.py", range(4)) == {beside: 0.5}
-    assert lines_of_tests.tests_of("audits/zoo/noise.py", None) == {}
+    assert lines_of_tests.tests_of("audits/zoo/broken/noise.py", None) == {}
     at_import = lines_of_tests.tests_of("audits/runner/limits.py", None)
     assert at_import == {name: 0.5 for name in tests if name != elsewhere}
 

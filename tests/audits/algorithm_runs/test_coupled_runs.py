@@ -30,7 +30,7 @@ from audits.algorithm_runs.importance_sampling import (
 )
 from audits.algorithm_runs.loss_profile import AlgorithmAudit, audit_algorithm
 from audits.algorithm_runs.replay_gate import OffTranscript
-from audits.zoo.algorithms import Gossip
+from audits.zoo.broken.algorithms import Gossip
 from mechanisms import Exponential, Gaussian, Laplace, NoisyMax, RandomizedResponse, registry
 
 DATA, OTHER = np.ones(4), np.zeros(4)

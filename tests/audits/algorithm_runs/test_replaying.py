@@ -21,7 +21,7 @@ from audits.algorithm_runs.loss_profile import audit_algorithm
 from audits.algorithm_runs.recording import RecordingLedger, same_users
 from audits.algorithm_runs.replay_gate import OffTranscript, ReplayGate
 from audits.algorithm_runs.replaying import difference
-from audits.zoo.algorithms import Gossip, _NoisySum
+from audits.zoo.broken.algorithms import Gossip, _NoisySum
 from audits.zoo.catalogue import ZOO
 from mechanisms import Gaussian, Laplace, NoisyMax, RandomizedResponse
 

@@ -156,3 +156,17 @@ def test_what_is_printed_is_seen_alone_where_runs_share_no_process(early):
 def test_an_exception_that_is_always_the_same_is_refused_and_a_different_one_is_noted():
     finding = audit(LEAKS["exception in every run"], (0, 1), 3.0, runs=1000, rng=1)
     assert any("raised an exception in every run" in note for note in finding.notes)
+
+
+def test_what_a_release_prints_is_not_shown(capsys):
+    audit(LEAKS["printed"], (0, 1), 3.0, runs=100, rng=1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_what_is_missing_in_few_runs_is_seen():
+    def fails(v, rng, size):
+        noise = rng.laplace(size=(size, 3))
+        noise[rng.random(size) < 0.002 * v] = np.nan
+        return noise
+
+    assert audit(fails, (0, 1), 1.0, runs=50_000, rng=1).outcome is Outcome.FALSIFIED

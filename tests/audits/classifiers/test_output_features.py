@@ -132,16 +132,17 @@ BERLIN = datetime.timezone(datetime.timedelta(hours=1))
 NUMBERS = [
     (datetime.time(1, 2, 3, 500_000), [3723.5]),
     # dates and their clock: the second of the day, and the nanoseconds within the second
-    (datetime.datetime(1970, 1, 2, 0, 0, 1, 250_000, UTC), [86_401.25, 1.0, 250e6]),
-    (datetime.datetime(1970, 1, 2, 1, 0, 1, 250_000, BERLIN), [86_401.25, 1.0, 250e6]),
-    (datetime.datetime(1969, 12, 31, 23, 59, 59), [-1.0, 86_399.0, 0.0]),
-    (np.datetime64("1970-01-02T00:01:01.5", "ms"), [86_461_500.0, 61.0, 500.0]),
-    (np.datetime64("1969-12-31T23:59:59.25", "us"), [-750e3, 86_399.0, 250e3]),
-    (np.datetime64("2024-01-02"), [19_724.0]),  # a day has no clock
-    ((1 << 60) + 7, [float(1 << 60), float(((1 << 60) + 7) % 86_400_000)]),
+    (datetime.datetime(1970, 1, 2, 0, 0, 1, 250_000, UTC), [86_401.25, 1.0, 250e6, 1.0, 2.0]),
+    (datetime.datetime(1970, 1, 2, 1, 0, 1, 250_000, BERLIN), [86_401.25, 1.0, 250e6, 1.0, 2.0]),
+    (datetime.datetime(1969, 12, 31, 23, 59, 59), [-1.0, 86_399.0, 0.0, 12.0, 31.0]),
+    (np.datetime64("1970-01-02T00:01:01.5", "ms"), [86_461_500.0, 61.0, 500.0, 1.0, 2.0]),
+    (np.datetime64("1969-12-31T23:59:59.25", "us"), [-750e3, 86_399.0, 250e3, 12.0, 31.0]),
+    (np.datetime64("2024-01-02"), [19_724.0, 1.0, 2.0]),  # a day has no clock
+    (np.datetime64("2024-05"), [652.0, 5.0]),  # a month has no day
+    ((1 << 60) + 7, [float(1 << 60), float(((1 << 60) + 7) % 604_800_000)]),
     (b"\x01\x02", [2.0, 1.0, 2.0]),
     ("0102ff0304", [10.0, 102.0, 304.0, 5.0, 1.0, 2.0, 255.0, 3.0, 4.0]),  # and its bytes
-    (datetime.date(1, 1, 3), [3.0]),
+    (datetime.date(1, 1, 3), [3.0, 1.0, 3.0]),
     (datetime.timedelta(-1, 2, 500_000), [-86_397.5]),
     (Decimal("-2.50"), [-2.5]),
     (Fraction(3, 4), [0.75]),
@@ -158,7 +159,7 @@ NUMBERS = [
 
 def test_no_time_has_no_clock():
     times = np.array(["NaT", "1970-01-01T00:01"], "datetime64[s]")
-    expected = [np.nan, 60.0, np.nan, np.nan, 60.0, 0.0]
+    expected = [np.nan, 60.0, *[np.nan] * 4, 60.0, 0.0, 1.0, 1.0]
     assert np.array_equal(output_features(times).numbers, expected, equal_nan=True)
 
 

@@ -452,7 +452,9 @@ def test_a_file_that_is_no_result_is_refused(text, tmp_path, capsys):
 def test_the_zoo_is_scored(tmp_path, capsys):
     path = tmp_path / "zoo.json"
     assert main(["zoo", "half_the_noise", "--samples", "5000", "--json", str(path)]) == 0
-    assert "as expected" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "as expected" in shown
+    assert "Known to survive" in shown
     scores = json.loads(path.read_text())["scores"]
     assert all(row["outcome"] == row["expected"] == "falsified" for row in scores)
 

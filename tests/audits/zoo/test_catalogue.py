@@ -8,9 +8,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import laplace as lap
-from scipy.stats import norm
+from scipy.stats import logistic, norm
 
-from audits.zoo.catalogue import SPECIMENS, ZOO
+from audits.zoo.catalogue import MECHANISMS, MISSED, PROGRAMS, SPECIMENS, ZOO
+from audits.zoo.honest.programs import specimens_by_kind
 from audits.zoo.scorecard import (
     MAX_SPECIMENS,
 )
@@ -20,7 +21,10 @@ KINDS = {"guess test", "bits", "atoms", "timing", "sensitivity", "replay", "priv
 
 
 def test_there_are_enough_of_every_kind():
-    assert len(NAMED) == len(SPECIMENS) >= 40
+    assert len(NAMED) == len(SPECIMENS) == len(MECHANISMS) + len(PROGRAMS)
+    assert len(PROGRAMS) >= 180
+    assert sum(one.honest for one in PROGRAMS) >= 40
+    assert not {one.name for one in MISSED} & set(NAMED)
     assert len(SPECIMENS) <= MAX_SPECIMENS  # whom the verdicts' error is shared with
     assert sum(one.honest for one in SPECIMENS) >= 15
     assert {one.caught_by for one in SPECIMENS} == KINDS
@@ -121,6 +125,26 @@ def gaussian_epsilon(mu, delta):
     return brentq(lambda e: stick(e) - delta, 0.01, 20)
 
 
+def softmax(scores):
+    return np.exp(scores) / np.exp(scores).sum()
+
+
+def halved(x, value):
+    """A record that is in a secret sample by a coin, under Laplace noise."""
+    return (lap.pdf(x, value) + lap.pdf(x, 0)) / 2
+
+
+def until_positive(x, value):
+    return np.where(x >= 0, lap.pdf(x, value) / lap.sf(0, value), 1.0)
+
+
+def truncated(value):
+    """Masses of Laplace noise without its decimals, added to a whole number."""
+    whole = np.arange(-30, 31) - value
+    ends = np.where(whole > 0, whole, np.where(whole < 0, whole - 1, -1))
+    return lap.cdf(ends + np.where(whole == 0, 2, 1)) - lap.cdf(ends)
+
+
 UP, EARLY = np.eye(5)[0], np.eye(5)[4]
 LATE = np.append(np.zeros(10), 1.0)
 BINARY = 1 / (1 + math.exp(-1))
@@ -195,11 +219,45 @@ TRUE = {
     ),
     "nothing": lambda: largest([1.0], [1.0]),
     "half_the_sensitivity": lambda: grid(lap.pdf, 0, 2),
+    "clips_after_the_noise": lambda: max(
+        grid(lambda x, v: np.where((x > 0) & (x < 1), lap.pdf(x, v), 1.0), 0, 3),
+        abs(math.log(lap.cdf(0, 3) / lap.cdf(0, 0))),
+        abs(math.log(lap.sf(1, 3) / lap.sf(1, 0))),
+    ),
+    "clips_above_only": lambda: grid(lap.pdf, 0, -4),
+    "counts_rows_not_persons": lambda: grid(lap.pdf, 0, 3),
+    "rounds_before_the_noise": lambda: grid(lap.pdf, round(14.0, -1), round(15.0, -1)),
+    "squares_without_a_clip": lambda: grid(lap.pdf, 0, 2**2),
+    "drops_outliers": lambda: grid(lap.pdf, 0, 2),
+    "noise_of_whole_epsilon": lambda: grid(lap.pdf, 0, 1),
+    "three_statistics": lambda: 3 * grid(lap.pdf, 0, 1),
+    "every_level_of_a_tree": lambda: 3 * grid(lap.pdf, 0, 1),
+    "prefix_sums": lambda: 8 * grid(lap.pdf, 0, 1),
+    "groups_that_overlap": lambda: 2 * grid(lap.pdf, 4, 5),
+    "sample_that_is_fixed": lambda: grid(lap.pdf, 0, 1),
+    "sample_that_is_shown": lambda: grid(lap.pdf, 0, 1),
+    "shuffle_that_does_not": lambda: response(2, 1 / (1 + math.exp(-3))),
+    "truncated_noise": lambda: largest(truncated(0), truncated(1)),
+    "retries_until_positive": lambda: grid(until_positive, 0, 1),
+    "exponential_without_the_two": lambda: largest(softmax(UP), softmax(1 - UP)),
+    "capitals_by_response": lambda: response(2, BINARY),
+    "keys_by_response": lambda: response(2, BINARY),
+    "logistic_noise": lambda: grid(logistic.pdf, 0, 1),
+    "rounded_release": lambda: grid(lap.pdf, 0, 1),
+    "complex_noise": lambda: grid(lap.pdf, 0, 1),
+    "clips_both_ends": lambda: grid(lap.pdf, 0, min(5, 1)),
+    "three_levels_of_a_tree": lambda: 3 * grid(lambda x, v: lap.pdf(x, v, 3), 0, 1),
+    "secret_half": lambda: grid(halved, 0, 1),
+    "clipped_gradient": lambda: gaussian_epsilon(1 / 3.7306317, 1e-5),
 }
+# All other honest programs release what they make of one noisy count.
+OF_COUNTS = [one.name for kind in list(specimens_by_kind().values())[:-1] for one in kind]
+TRUE |= {name: TRUE["geometric"] for name in OF_COUNTS if name not in TRUE}
+AT_DELTA = {"leaky_response", "key_above_a_threshold"}  # they have a test of their own
 
 
 @pytest.mark.parametrize(
-    "name", [s.name for s in SPECIMENS if s.true_epsilon is not None and s.name != "leaky_response"]
+    "name", [s.name for s in SPECIMENS if s.true_epsilon is not None and s.name not in AT_DELTA]
 )
 def test_the_true_epsilon_by_another_road(name):
     assert NAMED[name].true_epsilon == pytest.approx(TRUE[name](), abs=3e-6)
@@ -215,6 +273,13 @@ def test_the_leaky_response_is_exactly_at_its_claim():
         stick = 0.01 + 0.99 * np.maximum(p - math.exp(epsilon) * q, 0).sum()
         assert stick == pytest.approx(delta)
     assert NAMED["leaky_response"].claim.epsilon_at(0.01) == 1.0
+
+
+def test_the_key_above_a_threshold_is_exactly_at_its_claim():
+    # without the person the key never appears, so that delta at epsilon 0 is its probability
+    threshold = 1 + math.log(0.5 / 0.01)
+    assert lap.sf(threshold, 1) == pytest.approx(0.01)
+    assert NAMED["key_above_a_threshold"].claim.delta_at(0.0) == pytest.approx(0.01)
 
 
 @pytest.mark.slow

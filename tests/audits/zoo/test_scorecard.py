@@ -4,19 +4,20 @@ import pytest
 
 from accountant import ParameterError
 from audits import Outcome
-from audits.zoo import honest as zoo_honest
-from audits.zoo.catalogue import SPECIMENS
+from audits.zoo.catalogue import MISSED, PROGRAMS, SPECIMENS
 from audits.zoo.scorecard import DETECTION_RUNS, GUESS_AUDITS, audit_specimen, score_zoo, totals
 from tests.audits.zoo.wide_specimens import specimens
 
 WIDE = specimens()
 
-SURE = 1 - 1e-8  # 22 honest specimens: together they raise an alarm with chance 2.2e-7
+SURE = 1 - 1e-8  # 65 honest specimens: together they raise an alarm with chance 6.5e-7
+OF_PROGRAMS = {one.name for one in PROGRAMS}
+FEW = 1000  # runs that show what most programs leak
 
 
 @pytest.mark.parametrize("one", [s for s in SPECIMENS if s.honest], ids=lambda s: s.name)
 def test_the_honest_survive(one):
-    verdict = audit_specimen(one, 5000, SURE, 1)
+    verdict = audit_specimen(one, FEW if one.name in OF_PROGRAMS else 5000, SURE, 1)
     assert verdict.outcome is not Outcome.FALSIFIED, verdict.witness
     if verdict.epsilon_lower is not None:
         assert verdict.epsilon_lower <= one.true_epsilon
@@ -31,6 +32,18 @@ RUNS = {
     "value_of_noisy_max": 10_000,
     "grid_of_gaussians": 10_000,
     "leak_and_shame": 50_000,
+    "divides_by_the_exact_count": 5000,
+    "sample_that_is_shown": 5000,
+    "noise_from_a_table": 5000,
+    "noise_of_few_bits": 20_000,
+    "die_as_noise": 20_000,
+    "coins_as_noise": 20_000,
+    "extreme_noise": 5000,
+    "noise_most_of_the_time": 5000,
+    "retries_until_positive": 20_000,
+    "number_of_retries": 5000,
+    "top_three_for_one": 5000,
+    "letter_that_never_comes": 5000,
 }
 
 
@@ -42,9 +55,22 @@ LONG = {"rare_key"}  # 0.013 on one side of two, against 0.0049
 )
 def test_the_broken_are_caught(one):
     # one of 50 alarms at 95 % would not make a broken specimen honest: no rate is at stake here
-    verdict = audit_specimen(one, RUNS.get(one.name, 5000), 0.95, 3)
+    runs = RUNS.get(one.name, FEW if one.name in OF_PROGRAMS else 5000)
+    verdict = audit_specimen(one, runs, 0.95, 3)
     assert verdict.outcome is Outcome.FALSIFIED, verdict.witness
     assert verdict.witness
+
+
+@pytest.mark.parametrize("one", MISSED, ids=lambda s: s.name)
+def test_what_is_said_to_be_missed_survives(one):
+    # where one falls, it belongs among those that are scored
+    verdict = audit_specimen(one, FEW, 0.95, 3)
+    assert verdict.outcome is not Outcome.FALSIFIED, verdict.witness
+
+
+def test_programs_are_audited_with_no_more_runs_than_they_say():
+    row = score_zoo([NAMED["named_answer"]], 100_000, rng=5)[0]
+    assert row.witness.endswith("(in 4,500 runs)")
 
 
 @pytest.mark.parametrize("one", WIDE, ids=lambda s: s.name)
@@ -113,4 +139,3 @@ def test_nonsense_is_refused():
     with pytest.raises(ParameterError, match="runs must be"):
         audit_specimen(NAMED["laplace"], 0, 0.95, 1)
     assert set(GUESS_AUDITS) < KINDS
-    assert len(zoo_honest.specimens()) == sum(one.honest for one in SPECIMENS)

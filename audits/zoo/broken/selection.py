@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.zoo.honest import FIRST_SCORE_HIGH
+from audits.zoo.honest.mechanisms import FIRST_SCORE_HIGH
 from audits.zoo.specimen import Specimen, specimen
 
 Generator = np.random.Generator
