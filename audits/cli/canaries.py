@@ -58,10 +58,11 @@ def canaries(
     from accountant.cli.progress import waiting
     from accountant.files import write_text
     from accountant.formats.plan_toml import read_plan
+    from audits.formats.report_format import check_files
     from audits.one_run.canary_power import canary_power
     from audits.report.terminal import borderless_table, literal_text
 
-    options.check_files()
+    check_files(options.files)
     claim = None if plan is None else read_plan(plan)
     with waiting("simulating trainings"):
         power = canary_power(

@@ -139,7 +139,7 @@ def target(
     from accountant.errors import ParameterError
     from audits.cli.perform import parse_limits, parse_request, run_and_report
     from audits.cli.resume import KEPT_SUFFIX
-    from audits.results.result_file import code_digest
+    from audits.results.result_file import request_digest
     from audits.runner.evidence import EvidenceBook, evidence_book
     from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target import TargetRequest, target_cases
@@ -184,9 +184,9 @@ def target(
         )
     book: AbstractContextManager[EvidenceBook | None] = nullcontext()
     if evidence is not None:
-        code_version = version or code_digest(name).removeprefix("SHA-256 ")[:12]
+        code_version = version or request_digest(request).removeprefix("SHA-256 ")[:12]
         claimed = target_request.epsilon, target_request.delta
-        book = evidence_book(evidence, claim or name, code_version, key, claimed)
+        book = evidence_book(evidence, claim or target_request.name, code_version, key, claimed)
     with book as evidence_of_claim:
         todo = target_cases(target_request, limits, kept_outputs, say, evidence_of_claim)
         run_and_report(

@@ -146,14 +146,18 @@ def new_result(
 ) -> Result:
     """A result that is dated now; it also states the versions of the packages ``extra``."""
     now = datetime.datetime.now(datetime.UTC).isoformat(" ", "seconds")
+    code = request_digest(request)
+    return Result(request, rows, versions(extra), absent or {}, now, code, digests)
+
+
+def request_digest(request: Request) -> str:
+    """The digest of the code that a request audits: this package's, a module's or a program's."""
     command, name = request.options.get("command"), "".join(request.names)
     if request.command not in ("target", "record"):
-        code = code_digest()
-    elif command is None and "sql" not in request.options:
-        code = code_digest(name)
-    else:
-        code = code_digest(program=["sql", name] if command is None else shlex.split(str(command)))
-    return Result(request, rows, versions(extra), absent or {}, now, code, digests)
+        return code_digest()
+    if command is None and "sql" not in request.options:
+        return code_digest(name)
+    return code_digest(program=["sql", name] if command is None else shlex.split(str(command)))
 
 
 def versions(extra: tuple[str, ...] = ()) -> dict[str, str]:
