@@ -19,13 +19,15 @@ from accountant.losses.loss import Loss
 from audits.recorded_runs.comparisons import ROUND_OFF, same_value, where_they_differ
 from audits.recorded_runs.draws.declared_calls import NORMS, Primitive, sensitivity_of
 from audits.recorded_runs.event_pairs import EventPair
-from audits.recorded_runs.events import Call, Draw
+from audits.recorded_runs.events import Call, Draw, Question
 from audits.recorded_runs.noise_shifts import Conflict, Laws
-from audits.recorded_runs.tape import NoiseBlock, Tape
+from audits.recorded_runs.tape import DrawSite, NoiseBlock, Tape
+from audits.recorded_runs.views import View
 
 LOST_NOISE, RANDOMNESS, NOT_FOLLOWED = "lost noise", "randomness", "not followed"
 # Probabilities that noise of scale 1 is farther than t from 0.
 TAILS = {"laplace": lambda t: np.exp(-t), "gaussian": lambda t: erfc(t / np.sqrt(2))}
+NO_NOISE = {"uniform", "unknown"}  # laws of numbers that are rarely noise for a value
 UNDECIDED = {LOST_NOISE, RANDOMNESS, NOT_FOLLOWED}  # kinds that say what cannot be judged
 
 
@@ -267,3 +269,65 @@ def exception_of(result: Any) -> str:
     """Return the type of the exception that a run ended with; "" if it gave a result."""
     ended = isinstance(result, dict) and set(result) == {"exception", "message"}
     return str(result["exception"]) if ended else ""
+
+
+def blamed_draws(
+    pairs: list[EventPair], first_tape: Tape, second_tape: Tape, conflicts: list[Conflict]
+) -> frozenset[DrawSite]:
+    """Call sites of the draws in the first event that differs, or at which the runs part.
+
+    Later findings may be consequences of the first one; the next runs show whether they are.
+    """
+    conflicting = {id(conflict.event) for conflict in conflicts}
+    for pair in pairs:
+        moved = pair.moved
+        if moved is None:
+            continue
+        has_same_factors = moved.same_factors or pair.is_only_compared
+        is_equal = same_inputs(pair) and moved.same_noise and has_same_factors
+        if not is_equal or id(pair.recorded) in conflicting:
+            return first_tape.origins_of(moved.view)
+    views: list[View] = []
+    if second_tape.parted is not None:
+        if len(second_tape.events) < len(first_tape.events):
+            missing_event = first_tape.events[len(second_tape.events)]
+            if isinstance(missing_event, Question):
+                views += missing_event.sides or ()
+            elif missing_event.noisy is not None and not isinstance(missing_event, Draw):
+                views.append(missing_event.noisy.view)  # a new draw is not the cause
+        views += second_tape.asked_views
+    return frozenset().union(*map(first_tape.origins_of, views))
+
+
+def draws_without_law(pairs: list[EventPair], first_tape: Tape) -> frozenset[DrawSite]:
+    """Call sites of uniform draws that were compared with private numbers, and of unknown noise."""
+    sites: set[DrawSite] = set()
+    for block in first_tape.blocks:
+        if block.law == "unknown":
+            sites |= block.origins
+    for view in _moved_questions(pairs, first_tape, NO_NOISE):
+        sites |= first_tape.origins_of(view)
+    return frozenset(sites)
+
+
+def is_threshold(pairs: list[EventPair], first_tape: Tape) -> bool:
+    """Whether a uniform number was compared with a private one and is also released: no coin."""
+    compared = {
+        noise
+        for view in _moved_questions(pairs, first_tape, {"uniform"})
+        for noise in view.noises.ravel().tolist()
+        if noise >= 0
+    }
+    outputs = [pair.recorded.noisy for pair in pairs]
+    released = [noisy.view.noises for noisy in outputs if noisy is not None and noisy.used]
+    return any(not compared.isdisjoint(noises.ravel().tolist()) for noises in released)
+
+
+def _moved_questions(pairs: list[EventPair], first_tape: Tape, laws: set[str]) -> Iterator[View]:
+    """The sides that have noise of these laws, of comparisons in which a side's value moved."""
+    for pair in pairs:
+        if all(np.array_equal(a.value, b.value, equal_nan=True) for a, b in pair.sides):
+            continue
+        for side, _ in pair.sides:
+            if first_tape.laws_of(side) & laws:
+                yield side

@@ -33,12 +33,14 @@ from audits.recorded_runs.findings import (
     RANDOMNESS,
     RecordedFinding,
     bare_values,
+    blamed_draws,
+    draws_without_law,
     exception_of,
+    is_threshold,
     may_be_smooth,
     not_followed,
     on_other_data,
     reused,
-    same_inputs,
     too_far,
     unequal_bounds,
     unequal_factors,
@@ -59,7 +61,6 @@ from audits.recorded_runs.redrawn_coins import answered_by_coins
 from audits.recorded_runs.runs import Run, Runs
 from audits.recorded_runs.tape import DrawSite, Parted, Tape
 from audits.recorded_runs.verdict import Claim, Recorded, Stated, judged, without_replay
-from audits.recorded_runs.views import View
 from audits.recorded_runs.watched_lines import WatchedLines, bare_branches, mixed_records
 from audits.values.tracebacks import without_values
 
@@ -70,7 +71,6 @@ REMEDY_OF_RANDOMNESS = (
     "cannot judge it; a generator is not recorded, or the code depends on time, on earlier calls, "
     "or on the order of a set"
 )
-NO_NOISE = {"uniform", "unknown"}  # laws of numbers that are rarely noise for a value
 
 
 @without_values
@@ -480,65 +480,3 @@ def best(tried: list[Explanation]) -> Explanation:
     return min(
         [reportable[0], *comparable], key=lambda explanation: len(explanation.verdict.findings)
     )
-
-
-def blamed_draws(
-    pairs: list[EventPair], first_tape: Tape, second_tape: Tape, conflicts: list[Conflict]
-) -> frozenset[DrawSite]:
-    """Call sites of the draws in the first event that differs, or at which the runs part.
-
-    Later findings may be consequences of the first one; the next runs show whether they are.
-    """
-    conflicting = {id(conflict.event) for conflict in conflicts}
-    for pair in pairs:
-        moved = pair.moved
-        if moved is None:
-            continue
-        has_same_factors = moved.same_factors or pair.is_only_compared
-        is_equal = same_inputs(pair) and moved.same_noise and has_same_factors
-        if not is_equal or id(pair.recorded) in conflicting:
-            return first_tape.origins_of(moved.view)
-    views: list[View] = []
-    if second_tape.parted is not None:
-        if len(second_tape.events) < len(first_tape.events):
-            missing_event = first_tape.events[len(second_tape.events)]
-            if isinstance(missing_event, Question):
-                views += missing_event.sides or ()
-            elif missing_event.noisy is not None and not isinstance(missing_event, Draw):
-                views.append(missing_event.noisy.view)  # a new draw is not the cause
-        views += second_tape.asked_views
-    return frozenset().union(*map(first_tape.origins_of, views))
-
-
-def draws_without_law(pairs: list[EventPair], first_tape: Tape) -> frozenset[DrawSite]:
-    """Call sites of uniform draws that were compared with private numbers, and of unknown noise."""
-    sites: set[DrawSite] = set()
-    for block in first_tape.blocks:
-        if block.law == "unknown":
-            sites |= block.origins
-    for view in _moved_questions(pairs, first_tape, NO_NOISE):
-        sites |= first_tape.origins_of(view)
-    return frozenset(sites)
-
-
-def is_threshold(pairs: list[EventPair], first_tape: Tape) -> bool:
-    """Whether a uniform number was compared with a private one and is also released: no coin."""
-    compared = {
-        noise
-        for view in _moved_questions(pairs, first_tape, {"uniform"})
-        for noise in view.noises.ravel().tolist()
-        if noise >= 0
-    }
-    outputs = [pair.recorded.noisy for pair in pairs]
-    released = [noisy.view.noises for noisy in outputs if noisy is not None and noisy.used]
-    return any(not compared.isdisjoint(noises.ravel().tolist()) for noises in released)
-
-
-def _moved_questions(pairs: list[EventPair], first_tape: Tape, laws: set[str]) -> Iterator[View]:
-    """The sides that have noise of these laws, of comparisons in which a side's value moved."""
-    for pair in pairs:
-        if all(np.array_equal(a.value, b.value, equal_nan=True) for a, b in pair.sides):
-            continue
-        for side, _ in pair.sides:
-            if first_tape.laws_of(side) & laws:
-                yield side
