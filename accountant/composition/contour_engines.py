@@ -58,6 +58,7 @@ LOW_FACTOR, HIGH_FACTOR = 2.0, 16.0
 # The nodes of a contour are chosen for this multiple of the cut, a little below the epsilon sought.
 AIMED_AT = 0.8
 ABOVE_EPSILON = 1.02  # the next cut, over the upper end of epsilon that is known
+SHORT_CONTOUR = 1e8  # complex products: a contour of great losses that is used at once
 ESTIMATE_WIDTH = 0.01  # of an interval of merged releases: their epsilon is an estimate
 
 
@@ -232,10 +233,15 @@ class TruncatedContour:
 
     name = "truncated contour"
 
-    def __init__(self, loss: TruncatedLoss, log_delta: float, epsilon: float) -> None:
+    def __init__(
+        self, loss: TruncatedLoss, log_delta: float, epsilon: float, tilt: float | None = None
+    ) -> None:
         self._loss, self._near = loss, epsilon
         self.largest = math.inf if loss.serves_all_epsilons else epsilon
         cgf = TruncatedCGF(loss)
+        if tilt is not None:  # that of a contour of merged releases
+            self.contour = Contour(cgf, tilt, AIMED_AT * epsilon, 0.0)
+            return
         # The largest losses that remain are about epsilon, so the saddle point is sought from
         # 1 / epsilon on.
         tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
@@ -287,32 +293,37 @@ class TruncatedContourEngine(Engine):
         partition = exact_cgf(losses[0]).parts(losses, counts)
         if partition is None:
             return
-        cut, few = problem.rough_epsilon, partition.merged()
+        cut, few, estimate = problem.rough_epsilon, partition.merged(), None
         if few.size < partition.size:
             # What merged releases cost tells nearly what all of them do.
-            for attempt in self.contours(problem, few, cut):
+            for attempt, truncated in self.contours(problem, few, cut, None):
                 interval = attempt.answer()
                 if interval.width <= ESTIMATE_WIDTH * interval.upper < math.inf:
-                    cut = ABOVE_EPSILON * interval.upper
+                    cut, estimate = ABOVE_EPSILON * interval.upper, truncated
                     break
-        yield from self.contours(problem, partition, cut)
+        for attempt, _ in self.contours(problem, partition, cut, estimate):
+            yield attempt
 
     def contours(
-        self, problem: EpsilonProblem, partition: Partition, cut: float
-    ) -> Iterator[Attempt[Certificate]]:
-        """Yield contours of great losses alone, or with cuts that come closer to epsilon."""
+        self,
+        problem: EpsilonProblem,
+        partition: Partition,
+        cut: float,
+        estimate: TruncatedContour | None,
+    ) -> Iterator[tuple[Attempt[Certificate], TruncatedContour]]:
+        """Yield contours of great losses alone, or with cuts that come closer to epsilon.
+
+        ``estimate`` is that of merged releases: it tells which of the two, and the tilt.
+        """
         # ``floor`` is a cut that was seen to be too low: no later one goes below it.
         floor, last_width, log_delta = 0.0, math.inf, problem.log_delta[0]
         for _ in range(CONTOURS):
-            part = partition.with_great_losses(cut, log_delta) or partition.below(cut)
-            if part is None:
-                return
-            truncated = TruncatedContour(part, log_delta, cut)
-            if not truncated.is_affordable:
+            truncated = shortest_contour(partition, log_delta, cut, estimate)
+            if truncated is None or not truncated.is_affordable:
                 return
             cost = truncated.contour.operations
             attempt = Attempt(cost, functools.partial(truncated.bracket, problem))
-            yield attempt
+            yield attempt, truncated
             if attempt.result is None:
                 return  # the attempt was not made: another engine was narrow enough
             if math.isinf(attempt.result.upper):
@@ -322,3 +333,20 @@ class TruncatedContourEngine(Engine):
                 return  # a closer cut would gain less than half
             cut = max(ABOVE_EPSILON * attempt.result.upper, floor)
             last_width = attempt.result.width
+
+
+def shortest_contour(
+    partition: Partition, log_delta: float, cut: float, estimate: TruncatedContour | None
+) -> TruncatedContour | None:
+    """Return the contour of great losses alone, or that below a cut; None if both are too far."""
+    tilt = None if estimate is None else estimate.contour.tilt
+    great = below = None
+    if estimate is None or math.isinf(estimate.largest):
+        part = partition.with_great_losses(cut, log_delta)
+        great = part and TruncatedContour(part, log_delta, cut, tilt)
+        if great and (estimate or great.contour.operations <= SHORT_CONTOUR):
+            return great
+    part = partition.below(cut)
+    below = part and TruncatedContour(part, log_delta, cut, tilt)
+    contours = [contour for contour in (great, below) if contour]
+    return min(contours, key=lambda each: each.contour.operations, default=None)

@@ -58,7 +58,7 @@ from accountant.composition.cgf import log_chernoff
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import MAX_EXPONENT, ULP
+from accountant.numerics.rounding import MAX_EXPONENT, ULP, UNDERFLOW
 
 NATS = 48.0  # a rule errs by about e^-44 of the integrals on the edges of its strip
 HIGHEST = 1.25  # the height of a path in deviations: densities on it are e^{1.25^2 / 2} as large
@@ -81,7 +81,9 @@ MAX_LOSS = 200.0  # of a cut
 GREAT_SHARES, GREATEST = (1.5, 2.0, 2.7, 3.6, 5.0, 7.0, 10.0, 14.0), 2.0
 LOG_NOTHING = math.log(1e-9)  # ln of what the others may cost, over delta
 ORDERS = np.geomspace(3.0, 200.0, 10)  # of Chernoff's bound on it, times epsilon
-PLANNING_COST_OF_A_POINT = 100.0  # complex products: several exponentials
+# Estimated costs in complex products of 2 ns: of a member at a node, of all outcomes and of those
+# with a great loss; and of a term of a rule of one member, some exponentials.
+COST_OF_A_MEMBER, COST_OF_A_SPLIT_MEMBER, PLANNING_COST_OF_A_TERM = 50.0, 120.0, 100.0
 USUAL_TILT = 20.0  # times epsilon: where moments are asked for before the tilt is known
 
 
@@ -236,11 +238,6 @@ class SimilarParts:
         """Whether moments with phi are asked for beside those of all outcomes."""
         return self.log_scale > -math.inf and not self.without_great_losses
 
-    @property
-    def products_of_a_node(self) -> float:
-        """The number of complex products that a node of a contour takes."""
-        return float(self.mu.size * self.path.t.size * (2 if self.is_split else 1))
-
     def phi(self, y: Complex) -> Complex:
         """Return phi at points, 1 where there is no split."""
         if not self.is_split:
@@ -251,7 +248,8 @@ class SimilarParts:
         """Return ``ln((1 + e^y)^power dy)``, and ln(1 - phi) with it where that is a factor."""
         column: Complex = power * log_one_plus(y) + log_speed
         if self.without_great_losses:
-            column += np.log(-np.expm1(POWER_OF_SPLIT * log_of_split(y, self.log_scale)))
+            others = -np.expm1(POWER_OF_SPLIT * log_of_split(y, self.log_scale))
+            column += np.log(np.where(others == 0, UNDERFLOW, others))
         return column
 
     def sizes(self, column: Array, y: Complex, members: Index) -> Iterator[tuple[slice, Array]]:
@@ -437,8 +435,9 @@ class SimilarParts:
 def log_of_split(y: Complex, log_scale: float) -> Complex:
     """Return ``ln(1 - e^{-zeta})``, zeta = e^y / scale: phi is e to twelve times this."""
     zeta = np.exp(np.minimum(y.real, 300.0) - log_scale + 1j * y.imag)
-    small = np.exp(-zeta)
-    result: Complex = np.where(zeta.real > 0.5, log1p(-small), np.log(-np.expm1(-zeta)))
+    is_near = zeta.real < 0.5
+    near = np.log(-np.expm1(-np.where(is_near, zeta, 0.5)))
+    result: Complex = np.where(is_near, near, log1p(-np.exp(-np.where(is_near, 0.5, zeta))))
     return result
 
 
@@ -630,13 +629,14 @@ class ScheduleParts:
     @property
     def planning_cost(self) -> float:
         """The cost of planning a contour, in complex products of 2 ns."""
-        return PLANNING_COST_OF_A_POINT * self.points
+        parts = self.parts(next(iter(self._prepared), 1 + USUAL_TILT / self._epsilon))
+        return PLANNING_COST_OF_A_TERM * sum(part.mu.size * part.path.t.size for part in parts)
 
     @property
     def points(self) -> float:
         """The number of complex products that a node of a contour takes."""
-        power = next(iter(self._prepared), 1 + USUAL_TILT / self._epsilon)
-        return sum(part.products_of_a_node for part in self.parts(power))
+        cost_of_a_member = COST_OF_A_SPLIT_MEMBER if self.is_split else COST_OF_A_MEMBER
+        return cost_of_a_member * self._schedule.size
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return the cumulant of the part at real orders, and a bound on its error."""
