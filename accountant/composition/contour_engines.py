@@ -58,7 +58,6 @@ LOW_FACTOR, HIGH_FACTOR = 2.0, 16.0
 # The nodes of a contour are chosen for this multiple of the cut, a little below the epsilon sought.
 AIMED_AT = 0.8
 ABOVE_EPSILON = 1.02  # the next cut, over the upper end of epsilon that is known
-SHORT_CONTOUR = 1e8  # complex products: a contour of great losses that is used at once
 ESTIMATE_WIDTH = 0.01  # of an interval of merged releases: their epsilon is an estimate
 
 
@@ -344,8 +343,8 @@ def shortest_contour(
     if estimate is None or math.isinf(estimate.largest):
         part = partition.with_great_losses(cut, log_delta)
         great = part and TruncatedContour(part, log_delta, cut, tilt)
-        if great and (estimate or great.contour.operations <= SHORT_CONTOUR):
-            return great
+        if part and great and (estimate or great.contour.operations <= 2 * part.planning_cost):
+            return great  # to plan the other one takes as long
     part = partition.below(cut)
     below = part and TruncatedContour(part, log_delta, cut, tilt)
     contours = [contour for contour in (great, below) if contour]

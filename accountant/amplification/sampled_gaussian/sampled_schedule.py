@@ -40,7 +40,7 @@ LOG_QUADRATURE_ERROR = -37.0  # ln of what the trapezoid rule may miss, over G a
 QUADRATURE_ERROR = 2e-16  # e^-37 and what lies beyond the ends, over G at Re p
 # ln of how much larger the terms of a sum, and with them its round-off, may be on a shifted line
 MAX_LOG_GROWTH = 1.2
-MAX_HEIGHT = 3.0  # of the edge of a strip
+EDGE_HEIGHT = 3.0  # of the edge of a strip
 # Heights of lines on which transforms are bounded: the highest, in mu, and shares of it.
 HIGHEST_BOUND_LINE, HEIGHT_SHARES = 8.0, 2.0 ** -np.arange(0.0, 14.0, 0.5)
 SAMPLE = 48  # releases by which the best of these heights is chosen
@@ -282,7 +282,7 @@ class SimilarSampledGaussians:
             return np.zeros(u.shape)
         y, step, _ = grid
         log_base, min_mu = np.logaddexp(0.0, y), float(np.min(self.mu))
-        max_height = MAX_HEIGHT if power >= 0 else MAX_HEIGHT / 2
+        max_height = EDGE_HEIGHT if power >= 0 else EDGE_HEIGHT / 2
         heights = min(HIGHEST_BOUND_LINE * min_mu, 0.8 * max_height) * HEIGHT_SHARES
         # The rule errs by 4 M / e^{2 pi d / step}, M on the edges of a strip of half-width d.
         half_widths = np.minimum(min_mu * np.array([0.5, 1.0, 2.0, 4.0, 6.0, 8.7]), max_height)
@@ -290,7 +290,7 @@ class SimilarSampledGaussians:
         edges = heights[:, None] + half_widths
         log_missed = edges**2 / (2 * min_mu**2) - 2 * math.pi * half_widths / step + math.log(8)
         log_missed += _log_growth(edges, power, float(np.max(self.log_odds)))
-        missed = np.exp(np.min(log_missed, axis=1))
+        missed = np.exp(np.min(log_missed, axis=1)) + QUADRATURE_ERROR
         logs = [log_one_plus_exp(y, height) for height in heights.tolist()]
         growth = np.exp(power * np.array([log.real - log_base for log in logs]))
         angle = np.array([log.imag for log in logs])
@@ -303,7 +303,8 @@ class SimilarSampledGaussians:
             size *= np.exp(np.square(heights[index] / self.mu[members, None]) / 2)
             size = size * (1 + ULP * (64 + laws.ulps[:, None])) + missed[index]
             log_size: Array = np.log(np.minimum(size, 1.0))
-            return np.einsum("i,ij->j", counts[members], log_size)
+            total_log_size: Array = np.einsum("i,ij->j", counts[members], log_size)
+            return total_log_size
 
         # A few members tell which height is best at each frequency.
         few = np.unique(np.linspace(0, self.mu.size - 1, SAMPLE).astype(np.intp))
@@ -443,7 +444,7 @@ def _step(mu: float, power: float, frequency: float, log_odds: float) -> tuple[f
     the real line, or between it and a line of twice the height.
     """
     # Below pi, where 1 + e^{y + ih} has a zero; for p < 0 below pi / 2, as `_log_growth` demands.
-    max_height = MAX_HEIGHT if power >= 0 else MAX_HEIGHT / 2
+    max_height = EDGE_HEIGHT if power >= 0 else EDGE_HEIGHT / 2
     # Half-widths d that are tried, in units of mu: around the real line, and of shifted strips.
     around = np.minimum(mu * np.array([4.0, 6.0, 8.7]), max_height)
     log_size_around = around**2 / (2 * mu * mu) + frequency * around

@@ -60,31 +60,31 @@ from accountant.numerics.logspace import log1p
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import MAX_EXPONENT, ULP, UNDERFLOW
 
-NATS = 48.0  # a rule errs by about e^-44 of the integrals on the edges of its strip
+NATS = 48.0  # a rule errs by about e^-48 of the integrals on the edges of its strip
 HIGHEST = 1.25  # the height of a path in deviations: densities on it are e^{1.25^2 / 2} as large
-POWER_OF_SPLIT = 12  # phi begins as e^{12 y}: the transform of great losses falls faster for more
-GENTLE_HEIGHT = 0.35  # of the path for what has no great loss: there |1 - phi| is hardly larger
+POWER_OF_SPLIT = 12  # phi begins as e^{12 y}: greater powers make its transform fall faster
+GENTLE_HEIGHT = 0.35  # of the path for the other outcomes: on it |1 - phi| is about 1 - phi
 # Heights of a path on which a transform is bounded, as shares of its own.
 SHARES = 2.0 ** -np.arange(0.0, 10.0, 0.75)
-# Rows that span the terms of a group: found from so many members, down to this share of the
-# longest, which is about the round-off of the terms.
-SAMPLE_ROWS, SHORTEST = 200, 1e-14
 SAMPLE = 48  # members by which the best of these heights is chosen
+# Rows that span the terms of a group: found among so many members, down to a share of the longest
+# row, which is about the round-off of the terms.
+SAMPLE_ROWS = 200
+SHORTEST = 1e-14
 # Fewer different sampled Gaussians are integrated one by one, as quickly.
 MIN_SHARED = 32
 GROUP_WIDTH = 4.0  # of the logarithms of odds in a group, in the power of 2 above mu
-CELLS = 12.0  # of merged members: to an octave of mu, four times as many as to a factor e of odds
+CELLS = 12.0  # of merged members: to an octave of mu, and to a factor e^4 of odds
 FEW = 250  # as many members are not merged
-MAX_LOSS = 200.0  # of a cut
-# A great loss is about so many times smaller than epsilon, and at most `GREATEST`: the greater it
+# A great loss is at least about epsilon over one of these, and at most `GREATEST`: the greater it
 # is, the shorter is the contour, and the more the other outcomes cost.
 GREAT_SHARES, GREATEST = (1.5, 2.0, 2.7, 3.6, 5.0, 7.0, 10.0, 14.0), 2.0
-LOG_NOTHING = math.log(1e-9)  # ln of what the others may cost, over delta
-ORDERS = np.geomspace(3.0, 200.0, 10)  # of Chernoff's bound on it, times epsilon
+LOG_NOTHING = math.log(1e-9)  # ln of the delta of the other outcomes, over delta
+ORDERS = np.geomspace(3.0, 200.0, 10)  # of Chernoff's bound on it, in units of 1 / epsilon
+USUAL_TILT = 20.0  # in the same unit: where moments are asked for before the tilt is known
 # Estimated costs in complex products of 2 ns: of a member at a node, of all outcomes and of those
 # with a great loss; and of a term of a rule of one member, some exponentials.
-COST_OF_A_MEMBER, COST_OF_A_SPLIT_MEMBER, PLANNING_COST_OF_A_TERM = 50.0, 120.0, 100.0
-USUAL_TILT = 20.0  # times epsilon: where moments are asked for before the tilt is known
+COST_OF_A_MEMBER, COST_OF_A_SPLIT_MEMBER, COST_OF_A_TERM = 50.0, 120.0, 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Path:
         count = math.ceil((LAST_PARAMETER - leftmost) / step) + 1.0
         return cls(leftmost + step * np.arange(count), step, height, cut)
 
-    def points(self, share: float = 1.0, turn: float = 0.0) -> tuple[Complex, Array]:
+    def points(self, share: float = 1.0, turn: float = 0.0) -> tuple[Complex, Complex]:
         """Return the points y at a share of the height, and ``ln(step dy / dt)``.
 
         With a ``turn``, those at Im t = turn, on a side of the strip.
@@ -125,7 +125,7 @@ class Path:
             y, speed = place_on_curve(t, self.cut, self.height, share * self.height)
         return y, np.log(self.step * speed)
 
-    def edges(self) -> list[tuple[Complex, Array]]:
+    def edges(self) -> list[tuple[Complex, Complex]]:
         """Return the points on both edges of the strip, and the logarithms there."""
         strip = self.height if math.isinf(self.cut) else STRIP
         return [self.points(turn=strip), self.points(turn=-strip)]
@@ -274,9 +274,10 @@ class SimilarParts:
                 missed[block] += products(size, growth)
                 missed_hits[block] += products(size, growth_of_hits)
         share = 2 * math.exp(-NATS)
-        before = 64 * math.exp(-(DEVIATIONS**2) / 2)
+        low = float(self.path.points()[0][0].real)
+        before = 64 * np.exp(powers * np.logaddexp(0.0, low) - DEVIATIONS**2 / 2)
         # |phi| is at most |e^y / scale|^12, which grows with Re y.
-        log_split = POWER_OF_SPLIT * (float(self.path.points()[0][0].real) - self.log_scale)
+        log_split = POWER_OF_SPLIT * (low - self.log_scale)
         before_hits = before * math.exp(min(log_split, math.log(2.0) * POWER_OF_SPLIT))
         beyond = self.beyond(powers, members)
         return missed * share + before + beyond, missed_hits * share + before_hits + beyond
@@ -369,22 +370,21 @@ class SimilarParts:
             coordinates, left_out = kinds[0].coordinates(term)
             error[block] += left_out
             if self.is_split:
-                of_hits, left_out = kinds[1].coordinates(term * phi)
+                hit_coordinates, left_out = kinds[1].coordinates(term * phi)
                 hits_error[block] += 2 * left_out
             for row in range(z.shape[0]):
                 moment = complex_products(coordinates, sums[row][0])
                 ratio[row] *= product_of_powers(moment, count)
                 if self.is_split:
-                    hit = complex_products(of_hits, sums[row][1])
+                    hit = complex_products(hit_coordinates, sums[row][1])
                     hits[row] -= np.einsum("i,iu->u", count, log1p(-hit / moment))
                     least_kept = min(least_kept, float(np.min(np.abs(moment - hit))))
         # With |M - H| >= 1/2 the logarithm errs by at most twice the error of H / M.
         hits_error += (height.hit_share + height.hit_error)[:, 0] * (4 * error + 64 * ULP)
-        return Nodes(
-            ratio, hits, least_kept,
-            np.array([ordered_dot(error, self.counts), ULP * growing]),
-            np.array([ordered_dot(hits_error, self.counts), ULP * (2 * growing_hits + 4 * growing)]),
-        )  # fmt: skip
+        fixed, fixed_hits = ordered_dot(error, self.counts), ordered_dot(hits_error, self.counts)
+        of_ratio = np.array([fixed, ULP * growing])
+        of_hits = np.array([fixed_hits, ULP * (2 * growing_hits + 4 * growing)])
+        return Nodes(ratio, hits, least_kept, of_ratio, of_hits)
 
     @functools.lru_cache(maxsize=64)  # noqa: B019
     def lowered(self, power: float, share: float) -> tuple[Complex, Array, Array]:
@@ -450,7 +450,8 @@ def log_one_plus(y: Complex) -> Complex:
 def phase_ulps(y: Complex) -> Array:
     """Return the ulps of ln(1 + e^y), those of y in it among them."""
     loss = log_one_plus(y)
-    return 4 * np.abs(loss) + 2 * np.exp(y.real - loss.real) * np.abs(y)
+    ulps: Array = 4 * np.abs(loss) + 2 * np.exp(y.real - loss.real) * np.abs(y)
+    return ulps
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,7 +523,7 @@ class Schedule:
         rate = np.exp(self.log_odds - self.nats)
         loss = (epsilon + return_of_different(self.mu, rate, self.counts)) * (1 + 1e-12)
         loss += float(np.max(self.nats)) * (1 + 1e-12)
-        if not 0 < loss < MAX_LOSS:
+        if not 0 < loss < MAX_EXPONENT:
             return None
         return ScheduleParts(self, epsilon, cut=math.log(math.expm1(loss)) + 1e-12 * (1 + loss))
 
@@ -630,7 +631,7 @@ class ScheduleParts:
     def planning_cost(self) -> float:
         """The cost of planning a contour, in complex products of 2 ns."""
         parts = self.parts(next(iter(self._prepared), 1 + USUAL_TILT / self._epsilon))
-        return PLANNING_COST_OF_A_TERM * sum(part.mu.size * part.path.t.size for part in parts)
+        return COST_OF_A_TERM * sum(part.mu.size * part.path.t.size for part in parts)
 
     @property
     def points(self) -> float:
