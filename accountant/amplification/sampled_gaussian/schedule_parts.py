@@ -79,6 +79,7 @@ FEW = 250  # as many members are not merged
 # A great loss is at least about epsilon over one of these, and at most `GREATEST`: the greater it
 # is, the shorter is the contour, and the more the other outcomes cost.
 GREAT_SHARES, GREATEST = (1.5, 2.0, 2.7, 3.6, 5.0, 7.0, 10.0, 14.0), 2.0
+RARE = 0.2  # the expected number of steps that sample a record
 LOG_NOTHING = math.log(1e-9)  # ln of the delta of the other outcomes, over delta
 ORDERS = np.geomspace(3.0, 200.0, 10)  # of Chernoff's bound on it, in units of 1 / epsilon
 USUAL_TILT = 20.0  # in the same unit: where moments are asked for before the tilt is known
@@ -532,7 +533,8 @@ class Schedule:
 
         The greater the losses are, the shorter is the contour.
         """
-        if self.gaussians:
+        sampled_steps = float(ordered_dot(np.exp(self.log_odds - self.nats), self.counts))
+        if self.gaussians or sampled_steps > RARE:
             return None
         few = self.merged()
         for share in GREAT_SHARES:
