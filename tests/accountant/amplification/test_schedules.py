@@ -134,6 +134,26 @@ def test_the_decay_is_a_bound_at_every_higher_frequency(added, copies):
         assert bound[-1] < -0.1 * copies
 
 
+@pytest.mark.parametrize("added", [False, True])
+def test_the_decay_counts_what_a_rule_misses(added, monkeypatch):
+    mu, rate = np.array([0.9, 1.2]), np.array([0.05, 0.02])
+    made = sampled_schedule.shared_grid
+
+    def sparse(*given):
+        y, step, height = made(*given)
+        return y[::12], 12 * step, height
+
+    monkeypatch.setattr(sampled_schedule, "shared_grid", sparse)
+    u = np.geomspace(0.1, 30, 20)
+    bound = similar(mu, rate, added).log_cf_bound(3.0, np.ones(2), u)
+    z = 3.0 + 1j * np.linspace(0, 60, 600).reshape(20, 30)
+    size = np.zeros(z.shape)
+    for m, q in zip(mu.tolist(), rate.tolist(), strict=True):
+        size += np.log(np.abs(SampledGaussian(m, q, added).cf_ratio(z, 1)[0]))
+    for limit, log_bound in zip(u, bound, strict=True):
+        assert np.max(size[z.imag >= limit]) <= log_bound + 1e-9
+
+
 def one_by_one(patch):
     patch.setattr(sampled_cgf, "MIN_SHARED", 10**9)
     whole(patch)
