@@ -328,7 +328,7 @@ class TruncatedContourEngine(Engine):
             if math.isinf(attempt.result.upper):
                 cut, floor = 2 * cut, cut  # the true epsilon may be above the cut
                 continue
-            if attempt.result.width > last_width / 2:
+            if estimate is not None or attempt.result.width > last_width / 2:
                 return  # a closer cut would gain less than half
             cut = max(ABOVE_EPSILON * attempt.result.upper, floor)
             last_width = attempt.result.width
