@@ -326,7 +326,9 @@ class Direction:
 
     def rough_certificate(self, problem: EpsilonProblem) -> Certificate:
         """Return a wide interval where the narrow one takes long, else the trivial interval."""
-        if not self.is_exact or self.choices or least_cost(problem, ENGINES) < QUICK_COST:
+        # A rough answer tabulates each different loss.
+        rough_cost = QUICK_COST * len(self.composition.items)
+        if not self.is_exact or self.choices or least_cost(problem, ENGINES) < rough_cost:
             return NOTHING_KNOWN
         rough_interval = grid_certificate(self.composition.items, problem.delta, ROUGH_WIDTH)
         return rough_interval or NOTHING_KNOWN

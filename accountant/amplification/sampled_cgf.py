@@ -20,23 +20,13 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_cgf import (
     SampledGaussian,
     rough_epsilon,
 )
-from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
-    TruncatedSampledGaussians,
-    truncated,
-)
-from accountant.amplification.sampled_gaussian.sampled_schedule import (
-    MAX_SEPARATE_LOSSES,
-    SimilarSampledGaussians,
-)
-from accountant.amplification.sampled_gaussian.schedule_decay import UniformParts, uniform_parts
+from accountant.amplification.sampled_gaussian.sampled_schedule import SimilarSampledGaussians
+from accountant.amplification.sampled_gaussian.schedule_parts import MIN_SHARED, Schedule
 from accountant.losses.loss_numerics import ExactCGF, HasCumulant
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import product_of_cf_ratios, sum_of_finite_cgfs
 from accountant.numerics.ordered_sums import sum_with_errors
 
-# The least number of different sampled Gaussians of one direction for which grids are shared: fewer
-# are integrated one by one, as quickly.
-MIN_SHARED = 32
 Index = NDArray[np.intp]  # places of losses in a list
 
 
@@ -101,17 +91,10 @@ class SampledFamily(list[Sampled]):
 
     def log_cf_bound(self, counts: Array, a: float, u: Array) -> Array:
         """Bound the logarithm of the product of the groups' transforms for every ``v >= u``."""
-        if not self.groups:
-            return np.zeros(u.shape)
-        key = (a, b"decay" + counts.tobytes())
-        if key not in self._remembered:
-            self._remembered[key] = UniformParts(
-                (uniform_parts(group.mu, group.log_odds, group.powers(a), log_mass), counts[index])
-                for index, group in self.groups
-                if (log_mass := group.log_mass(a)) is not None
-            )
-        bound: Array = self._remembered[key].log_bound(u)
-        return bound
+        total = np.zeros(u.shape)
+        for index, group in self.groups:
+            total += group.log_cf_bound(a, counts[index], u)
+        return total
 
 
 def alike(mu: Array, log_odds: Array) -> Iterable[Index]:
@@ -225,21 +208,12 @@ class SampledCGF(ExactCGF[Sampled]):
             return gaussian.quadrature_terms(frequency)
         return super().quadrature_terms(loss, frequency)
 
-    def without_certain_violations(
-        self, losses: Sequence[Sampled], counts: Array, epsilon: float
-    ) -> TruncatedSampledGaussians | None:
-        """Return Gaussian parts without their greatest outputs, with the record present.
-
-        None for other parts, the other direction, and more than `MAX_SEPARATE_LOSSES` losses.
-        """
+    def parts(self, losses: Sequence[Sampled], counts: Array) -> Schedule | None:
+        """Return Gaussian parts with the record present; None for others."""
         gaussians = _gaussians(losses)
-        if (
-            gaussians is None
-            or len(gaussians) > MAX_SEPARATE_LOSSES
-            or any(gaussian.record_added or gaussian.rate == 1 for gaussian in gaussians)
-        ):
+        if gaussians is None or any(one.record_added or one.rate == 1 for one in gaussians):
             return None
-        return truncated(gaussians, [int(count) for count in counts], epsilon)
+        return Schedule.of(gaussians, counts)
 
     def rough_epsilon(self, losses: Sequence[Sampled], counts: Array, delta: float) -> float | None:
         """Return about what Gaussian parts cost, all with the record on the same side."""

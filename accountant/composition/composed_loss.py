@@ -233,10 +233,17 @@ class PointwiseMaximum(Loss):
     @property
     def attained_pair(self) -> Loss:
         """Of the parts' attained pairs, the one with the largest epsilon at `COMPARED_AT`."""
-        return max(
-            (part.attained_pair for part in self.parts),
-            key=lambda pair: pair.epsilon_at(COMPARED_AT),
+        pairs = sorted(
+            (part.attained_pair for part in self.parts), key=lambda pair: -pair.delta_at(0.0)
         )
+        worst, epsilon = pairs[0], pairs[0].epsilon_at(COMPARED_AT)
+        for pair in pairs[1:]:
+            # One value of a profile says whether its epsilon, the root of a search, is larger.
+            if epsilon < math.inf and pair.delta_at(epsilon) > COMPARED_AT:
+                larger_epsilon = pair.epsilon_at(COMPARED_AT)
+                if larger_epsilon > epsilon:
+                    worst, epsilon = pair, larger_epsilon
+        return worst
 
 
 def _hull(part: Loss, epsilon: Array, values: Array) -> Array:

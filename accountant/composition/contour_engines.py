@@ -29,7 +29,7 @@ import numpy as np
 from accountant.composition.certificate import Certificate, bracket_epsilon
 from accountant.composition.cgf import PlanCGF, saddlepoint
 from accountant.composition.composition import EpsilonProblem, Neighbourhood
-from accountant.composition.contour import Contour, quickest_contour
+from accountant.composition.contour import RULE_COST, Contour, quickest_contour
 from accountant.composition.engine import (
     MAX_COST,
     NOTHING_KNOWN,
@@ -58,6 +58,7 @@ LOW_FACTOR, HIGH_FACTOR = 2.0, 16.0
 # The nodes of a contour are chosen for this multiple of the cut, a little below the epsilon sought.
 AIMED_AT = 0.8
 ABOVE_EPSILON = 1.02  # the next cut, over the upper end of epsilon that is known
+ESTIMATE_WIDTH = 0.01  # of an interval of merged releases: their epsilon is an estimate
 
 
 class ContourEngine(EngineNearEpsilon):
@@ -125,11 +126,24 @@ def _is_affordable(contour: Contour, most_operations: float = MAX_OPERATIONS) ->
 
 
 class TruncatedLoss(Protocol):
-    """All releases of a plan, without their certain violations, whose delta is known."""
+    """A part of the outcomes of all releases; the delta of the others is known.
+
+    The part has no certain violations, or it is that of great losses (`Partition`).
+    """
 
     @property
-    def points(self) -> int:
+    def serves_all_epsilons(self) -> bool:
+        """Whether the delta of the others is known at every epsilon, or up to that of the cut."""
+        ...
+
+    @property
+    def points(self) -> float:
         """The number of quadrature points of the cumulant: a node costs as many exponentials."""
+        ...
+
+    @property
+    def planning_cost(self) -> float:
+        """The cost of choosing the nodes of a contour, in complex products of 2 ns."""
         ...
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
@@ -149,7 +163,28 @@ class TruncatedLoss(Protocol):
         ...
 
     def sure_delta(self, epsilon: float) -> tuple[float, float]:
-        """Return a lower and an upper bound on the delta of the certain violations, to be added."""
+        """Return a lower and an upper bound on the delta of all other outcomes, to be added."""
+        ...
+
+
+class Partition(Protocol):
+    """Releases of one family, whose outcomes can be split into parts."""
+
+    @property
+    def size(self) -> int:
+        """How many different releases there are."""
+        ...
+
+    def merged(self) -> Partition:
+        """Return fewer releases that cost about as much, or the same ones; for estimates."""
+        ...
+
+    def below(self, epsilon: float) -> TruncatedLoss | None:
+        """Return all outcomes but the certain violations of ``epsilon``; None out of reach."""
+        ...
+
+    def with_great_losses(self, epsilon: float, log_delta: float) -> TruncatedLoss | None:
+        """Return the outcomes with a great loss, if the others cost about nothing; else None."""
         ...
 
 
@@ -181,7 +216,7 @@ class TruncatedCGF(PlanCGF):
     def quadrature_terms(self, frequency: float) -> tuple[float, float]:
         """Return how many exponentials one node takes: in all, and for one loss."""
         del frequency
-        return float(self._loss.points), float(self._loss.points)
+        return self._loss.points, self._loss.planning_cost / RULE_COST
 
     def log_cf_bound(self, a: float, u: Array) -> Array:
         """Return a bound on ``Re K(a + iv) - K(a)`` for every ``v >= u``."""
@@ -198,14 +233,18 @@ class TruncatedContour:
     name = "truncated contour"
 
     def __init__(
-        self, loss: TruncatedLoss, log_delta: float, epsilon: float, planning_cost: float
+        self, loss: TruncatedLoss, log_delta: float, epsilon: float, tilt: float | None = None
     ) -> None:
-        self._loss, self.largest = loss, epsilon
+        self._loss, self._near = loss, epsilon
+        self.largest = math.inf if loss.serves_all_epsilons else epsilon
         cgf = TruncatedCGF(loss)
+        if tilt is not None:  # that of a contour of merged releases
+            self.contour = Contour(cgf, tilt, AIMED_AT * epsilon, 0.0)
+            return
         # The largest losses that remain are about epsilon, so the saddle point is sought from
         # 1 / epsilon on.
         tilt = saddlepoint(cgf, log_delta=log_delta, near=epsilon)
-        self.contour = quickest_contour(cgf, tilt, AIMED_AT * epsilon, planning_cost)
+        self.contour = quickest_contour(cgf, tilt, AIMED_AT * epsilon, loss.planning_cost)
 
     @property
     def is_affordable(self) -> bool:
@@ -225,13 +264,12 @@ class TruncatedContour:
         """Return the interval of epsilon; nothing is known where epsilon may be above the cut."""
         contour, cut, log_delta = self.contour, self.largest, problem.log_delta
         contour.integrate()
-        _, log_delta_at_cut = self.bounds(cut)
-        if log_delta_at_cut > log_delta[0]:
+        if math.isfinite(cut) and self.bounds(cut)[1] > log_delta[0]:
             return NOTHING_KNOWN
         lower, upper = bracket_epsilon(
             self.bounds,
             log_delta,
-            start=AIMED_AT * cut,
+            start=AIMED_AT * self._near,
             tilt=contour.tilt,
             max_epsilon=min(cut, problem.composition.max_loss),
         )
@@ -243,33 +281,71 @@ class TruncatedContourEngine(Engine):
     """The engine: contours of sampled losses without their certain violations."""
 
     name = "truncated contour"
-    planning_cost, planning_cost_of_a_loss = 4e6, 1e6  # complex products, to tabulate the losses
+    planning_cost, planning_cost_of_a_loss = 4e6, 1e5  # complex products, to tabulate the losses
 
     def attempts(self, problem: EpsilonProblem) -> Iterator[Attempt[Certificate]]:
         """Yield contours whose cuts come closer to epsilon from above."""
         # An estimate of epsilon exists for sampled losses of one family, which can be truncated.
         if not problem.composition.has_exact_cgf or problem.rough_epsilon is None:
             return
-        # ``floor`` is a cut that was seen to be too low: no later one goes below it.
-        cut, floor, last_width = problem.rough_epsilon, 0.0, math.inf
         losses, counts = problem.composition.losses_and_counts
+        partition = exact_cgf(losses[0]).parts(losses, counts)
+        if partition is None:
+            return
+        cut, few, estimate = problem.rough_epsilon, partition.merged(), None
+        if few.size < partition.size:
+            # What merged releases cost tells nearly what all of them do.
+            for attempt, truncated in self.contours(problem, few, cut, None):
+                interval = attempt.answer()
+                if interval.width <= ESTIMATE_WIDTH * interval.upper < math.inf:
+                    cut, estimate = ABOVE_EPSILON * interval.upper, truncated
+                    break
+        for attempt, _ in self.contours(problem, partition, cut, estimate):
+            yield attempt
+
+    def contours(
+        self,
+        problem: EpsilonProblem,
+        partition: Partition,
+        cut: float,
+        estimate: TruncatedContour | None,
+    ) -> Iterator[tuple[Attempt[Certificate], TruncatedContour]]:
+        """Yield contours of great losses alone, or with cuts that come closer to epsilon.
+
+        ``estimate`` is that of merged releases: it tells which of the two, and the tilt.
+        """
+        # ``floor`` is a cut that was seen to be too low: no later one goes below it.
+        floor, last_width, log_delta = 0.0, math.inf, problem.log_delta[0]
         for _ in range(CONTOURS):
-            loss = exact_cgf(losses[0]).without_certain_violations(losses, counts, cut)
-            if loss is None:
-                return
-            planning_cost = self.planning_cost_of_a_loss * len(losses)
-            truncated = TruncatedContour(loss, problem.log_delta[0], cut, planning_cost)
-            if not truncated.is_affordable:
+            truncated = shortest_contour(partition, log_delta, cut, estimate)
+            if truncated is None or not truncated.is_affordable:
                 return
             cost = truncated.contour.operations
             attempt = Attempt(cost, functools.partial(truncated.bracket, problem))
-            yield attempt
+            yield attempt, truncated
             if attempt.result is None:
                 return  # the attempt was not made: another engine was narrow enough
             if math.isinf(attempt.result.upper):
                 cut, floor = 2 * cut, cut  # the true epsilon may be above the cut
                 continue
-            if attempt.result.width > last_width / 2:
+            if estimate is not None or attempt.result.width > last_width / 2:
                 return  # a closer cut would gain less than half
             cut = max(ABOVE_EPSILON * attempt.result.upper, floor)
             last_width = attempt.result.width
+
+
+def shortest_contour(
+    partition: Partition, log_delta: float, cut: float, estimate: TruncatedContour | None
+) -> TruncatedContour | None:
+    """Return the contour of great losses alone, or that below a cut; None if both are too far."""
+    tilt = None if estimate is None else estimate.contour.tilt
+    great = below = None
+    if estimate is None or math.isinf(estimate.largest):
+        part = partition.with_great_losses(cut, log_delta)
+        great = part and TruncatedContour(part, log_delta, cut, tilt)
+        if part and great and (estimate or great.contour.operations <= 2 * part.planning_cost):
+            return great  # to plan the other one takes as long
+    part = partition.below(cut)
+    below = part and TruncatedContour(part, log_delta, cut, tilt)
+    contours = [contour for contour in (great, below) if contour]
+    return min(contours, key=lambda each: each.contour.operations, default=None)

@@ -121,15 +121,13 @@ class ExactCGF(Generic[Member]):
         number = min(len(losses), self.distinct_cost_cap)
         return sum(terms) * max(1.0, number / len(terms)), max(terms)
 
-    def without_certain_violations(
-        self, losses: Sequence[Member], counts: Array, epsilon: float
-    ) -> Any:
-        """Return the releases without outcomes that alone cost more than ``epsilon``, or None.
+    def parts(self, losses: Sequence[Member], counts: Array) -> Any:
+        """Return what splits the outcomes of the releases into parts, or None.
 
-        What is returned is a `TruncatedLoss` of `accountant.composition.contour_engines`, which
-        composes it and adds the delta of those outcomes; None where the family has no such form.
+        What is returned is a `Partition` of `accountant.composition.contour_engines`; None where
+        the family has no such form.
         """
-        del losses, counts, epsilon
+        del losses, counts
         return None
 
     def rough_epsilon(self, losses: Sequence[Member], counts: Array, delta: float) -> float | None:

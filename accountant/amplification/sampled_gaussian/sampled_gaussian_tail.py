@@ -46,7 +46,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_moments import (
 )
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import normal_tail
-from accountant.numerics.ordered_sums import product_with_errors
+from accountant.numerics.ordered_sums import ordered_dot, product_with_errors
 from accountant.numerics.rounding import ULP, UNDERFLOW
 
 # The farthest cut, in deviations times max(mu, 1).  It leaves a tail of e^-80000, which no delta
@@ -58,6 +58,7 @@ RETURN_NATS = -math.log(RETURN_CHANCE)
 # Orders t of Chernoff's bound that are tried, as multiples of the best one of a normal sum: each
 # gives a valid s, and the least is taken.
 CHERNOFF_ORDERS = np.geomspace(0.1, 1e3, 64)
+PLANNING_COST_OF_A_MEMBER = 1e6
 DECAY_NATS = 60.0  # the product of all characteristic functions is bounded down to e^-60
 
 
@@ -105,6 +106,8 @@ class TruncatedSampledGaussian:
 class TruncatedSampledGaussians:
     """Different sampled Gaussians with the record present, the outputs of each below its cut."""
 
+    serves_all_epsilons = False
+
     def __init__(self, members: Sequence[TruncatedSampledGaussian]) -> None:
         self.members = members
         self._counts = np.array([member.count for member in members], dtype=float)
@@ -112,9 +115,14 @@ class TruncatedSampledGaussians:
         self._decays: tuple[float, list[Decay]] = (math.nan, [])
 
     @property
-    def points(self) -> int:
+    def points(self) -> float:
         """The number of points of all rules together, at most."""
-        return sum(member.points for member in self.members)
+        return float(sum(member.points for member in self.members))
+
+    @property
+    def planning_cost(self) -> float:
+        """The cost of planning a contour, in complex products of 2 ns."""
+        return PLANNING_COST_OF_A_MEMBER * len(self.members)
 
     def cgf(self, z: Any) -> tuple[Any, Array]:
         """Return ``ln E[e^{zL}; all outputs at most their cuts]``, and a bound on its error."""
@@ -167,26 +175,37 @@ class TruncatedSampledGaussians:
             P(A) - e^eps Q(A) = (P(A) - Q(A)) - (e^eps - 1) Q(A),
             P(A) - Q(A) = prod (1 - q_i)^n_i [1 - prod (1 - (p_i - q_i) / (1 - q_i))^n_i].
         """
-        log_none_above = log_gain = gain_ulps = none_above_ulps = expected_above = 0.0
-        for member in self.members:
-            q, moved = normal_tail(member.cut), normal_tail(member.cut - member.mu)
-            member_above = member.count * q
-            expected_above += member_above
-            log_none_above += member.count * math.log1p(-q)
-            gained = max(moved - q, 0.0)  # p - q = rate (moved - q)
-            log_gain += member.count * math.log1p(-member.rate * gained / (1 - q))
-            # An ulp of the cut moves a tail by about cut^2 ulps.  8 times that and 64 are generous.
-            ulps = 64 + 8 * abs(member.cut) * (abs(member.cut) + member.mu)
-            gain_ulps += ulps * member.count * member.rate * (moved + q)
-            none_above_ulps += ulps * member_above
-        gain = -math.exp(log_none_above) * math.expm1(log_gain)
-        paid = -math.expm1(epsilon) * math.expm1(log_none_above)
-        sum_ulps = (64 + len(self.members)) * (gain + paid)
-        gain_ulps += none_above_ulps * (gain + math.expm1(epsilon)) + sum_ulps
-        error = ULP * gain_ulps + UNDERFLOW
-        # Where the others are below -s the outcome may cost less: by e^eps Q(A, L < eps) at most.
-        doubt = math.exp(epsilon) * expected_above * RETURN_CHANCE
-        return gain - paid - error, gain - paid + error + doubt
+        mu, rate, cut = (
+            np.array([getattr(member, name) for member in self.members])
+            for name in ("mu", "rate", "cut")
+        )
+        return certain_delta(mu, rate, cut, self._counts, np.abs(cut), epsilon)
+
+
+def certain_delta(
+    mu: Array, rate: Array, cut: Array, counts: Array, place: Array, epsilon: float
+) -> tuple[float, float]:
+    """Return `TruncatedSampledGaussians.sure_delta` of outputs above ``cut``.
+
+    An output is the difference of numbers of the size ``place``, whose ulps it has.
+    """
+    q, moved = (np.array([normal_tail(x) for x in ends.tolist()]) for ends in (cut, cut - mu))
+    expected_above = float(ordered_dot(q, counts))
+    log_none_above = float(ordered_dot(np.log1p(-q), counts))
+    gained = np.maximum(moved - q, 0.0)  # p - q = rate (moved - q)
+    log_gain = float(ordered_dot(np.log1p(-rate * gained / (1 - q)), counts))
+    # An ulp of the cut moves a tail by about cut^2 ulps.  8 times that and 64 are generous.
+    ulps = counts * (64 + 8 * np.abs(cut) * (place + mu))
+    none_above_ulps = float(ordered_dot(ulps, q))
+    gain = -math.exp(log_none_above) * math.expm1(log_gain)
+    paid = -math.expm1(epsilon) * math.expm1(log_none_above)
+    gain_ulps = float(ordered_dot(ulps, rate * (moved + q)))
+    gain_ulps += none_above_ulps * (gain + math.expm1(epsilon))
+    gain_ulps += (64 + mu.size) * (gain + paid)
+    error = ULP * gain_ulps + UNDERFLOW
+    # Where the others are below -s the outcome may cost less: by e^eps Q(A, L < eps) at most.
+    doubt = math.exp(epsilon) * expected_above * RETURN_CHANCE
+    return gain - paid - error, gain - paid + error + doubt
 
 
 @functools.lru_cache(maxsize=1024)
@@ -270,6 +289,11 @@ def least_return(members: tuple[tuple[float, float, int], ...]) -> float:
     if len(members) == 1:
         return _return_of_equal(*members[0])
     mu, rate, count = (np.array(column, dtype=float) for column in zip(*members, strict=True))
+    return return_of_different(mu, rate, count)
+
+
+def return_of_different(mu: Array, rate: Array, count: Array) -> float:
+    """Return `least_return` of different releases."""
     b = -np.log1p(-rate)
     largest_return = float(np.sum(count * b) - np.min(b))
     # At x = 0 the tangent has the height ln(1 + ratio_excess) and the slope ``slope``.  `variance`

@@ -40,6 +40,10 @@ LOG_QUADRATURE_ERROR = -37.0  # ln of what the trapezoid rule may miss, over G a
 QUADRATURE_ERROR = 2e-16  # e^-37 and what lies beyond the ends, over G at Re p
 # ln of how much larger the terms of a sum, and with them its round-off, may be on a shifted line
 MAX_LOG_GROWTH = 1.2
+EDGE_HEIGHT = 3.0  # of the edge of a strip
+# Heights of lines on which transforms are bounded: the highest, in mu, and shares of it.
+HIGHEST_BOUND_LINE, HEIGHT_SHARES = 8.0, 2.0 ** -np.arange(0.0, 14.0, 0.5)
+SAMPLE = 48  # releases by which the best of these heights is chosen
 STEP_BITS = 12  # binary digits of the distance of points, so that its multiples are exact floats
 BLOCK_SIZE = 2**20  # entries of a matrix that are in memory together: 8 MB
 # The most different releases that are treated one by one, which takes about a millisecond each.  Of
@@ -185,7 +189,7 @@ class SimilarSampledGaussians:
         log_odds_factor = np.logaddexp(0.0, self.log_odds)  # -ln(1 - rate)
         total = -powers * float(ordered_dot(log_odds_factor, counts))
         farthest = float(np.max(np.abs(y[[0, -1], None] - self.mean) / self.mu))
-        for block in _blocks(self.mu.size, y.size):
+        for block in blocks_of(self.mu.size, y.size):
             mu = self.mu[block, None]
             deviation = (y - self.mean[block, None]) / mu
             weight = np.exp(-deviation * deviation / 2) * (step / math.sqrt(2 * math.pi) / mu)
@@ -220,7 +224,7 @@ class SimilarSampledGaussians:
         product = np.exp(-1j * direction * float(ordered_dot(log_odds_factor, counts)) * z.imag)
         # The round-off of the product is at most ULP (fixed + growing u).
         fixed = growing = 0.0
-        for block in _blocks(self.mu.size, max(y.size, columns.size)):
+        for block in blocks_of(self.mu.size, max(y.size, columns.size)):
             laws = self.tilted(block, y, step, log_base, power)
             ulps, mean_log_base, count = laws.ulps, laws.mean_log_base, counts[block]
             cumulant += float(ordered_dot(laws.log_mass, count))
@@ -242,7 +246,7 @@ class SimilarSampledGaussians:
             growing += float(ordered_dot(ulps_per_frequency, count))
             for row in range(rows.size):
                 product[row] *= product_of_powers(
-                    _complex_products(factor, row_phases[row] * column_phases), count
+                    complex_products(factor, row_phases[row] * column_phases), count
                 )
         fixed += 4 * QUADRATURE_ERROR / ULP * float(np.sum(counts))
         cumulant_ulps = fixed + 4 * abs(power) * float(ordered_dot(log_odds_factor, counts))
@@ -266,23 +270,53 @@ class SimilarSampledGaussians:
         sizes = np.abs(angle) + np.abs(log_change) + np.abs(log_weight) + shift
         return factor, 8 + 2 * np.einsum("ik,ik->i", np.abs(factor), sizes)
 
-    def log_mass(self, a: float) -> Array | None:
-        """Return ``ln G`` of each release at one real order, rounded up; None if out of reach."""
-        corners, _, corner_index = self.corners(np.ones(self.mu.size))
+    def log_cf_bound(self, a: float, counts: Array, u: Array) -> Array:
+        """Return a bound on ``sum counts (Re K(a + iv) - K(a))`` for every ``v >= u``.
+
+        On the line Im y = h of any height h the transform is at most the sum of the sizes of all
+        terms, which are e^{-v arg(1 + e^{y + ih})} times those of frequency 0.
+        """
         power = float(self.powers(a))
-        grid = corners.grid(np.array([power]), 0.0)
+        grid = self.grid(np.array([power]), 0.0)
         if grid is None:
-            return None
+            return np.zeros(u.shape)
         y, step, _ = grid
-        laws = corners.tilted(slice(None), y, step, np.logaddexp(0.0, y), power)
-        # The corner bounds K = ln G - p ln(1 + o), not G: o is that of the release, or the corner.
-        log_odds_power = power * np.logaddexp(0.0, corners.log_odds)
-        cumulant = laws.log_mass - log_odds_power + ULP * (laws.ulps + np.abs(log_odds_power))
-        above: Array = (cumulant + 2 * QUADRATURE_ERROR)[corner_index]
-        return above + power * np.logaddexp(0.0, self.log_odds)
+        log_base, min_mu = np.logaddexp(0.0, y), float(np.min(self.mu))
+        max_height = EDGE_HEIGHT if power >= 0 else EDGE_HEIGHT / 2
+        heights = min(HIGHEST_BOUND_LINE * min_mu, 0.8 * max_height) * HEIGHT_SHARES
+        # The rule errs by 4 M / e^{2 pi d / step}, M on the edges of a strip of half-width d.
+        half_widths = np.minimum(min_mu * np.array([0.5, 1.0, 2.0, 4.0, 6.0, 8.7]), max_height)
+        half_widths = np.minimum(half_widths, (max_height - heights)[:, None])
+        edges = heights[:, None] + half_widths
+        log_missed = edges**2 / (2 * min_mu**2) - 2 * math.pi * half_widths / step + math.log(8)
+        log_missed += _log_growth(edges, power, float(np.max(self.log_odds)))
+        missed = np.exp(np.min(log_missed, axis=1)) + QUADRATURE_ERROR
+        logs = [log_one_plus_exp(y, height) for height in heights.tolist()]
+        growth = np.exp(power * np.array([log.real - log_base for log in logs]))
+        angle = np.array([log.imag for log in logs])
+
+        def log_sizes(members: Any, index: Any, frequency: Array) -> Array:
+            """Return the sum over members, at pairs of a height and a frequency."""
+            columns = growth[index] * np.exp(-frequency[:, None] * angle[index])
+            laws = self.tilted(members, y, step, log_base, power)
+            size = products(np.exp(laws.log_weight), columns)
+            size *= np.exp(np.square(heights[index] / self.mu[members, None]) / 2)
+            size = size * (1 + ULP * (64 + laws.ulps[:, None])) + missed[index]
+            log_size: Array = np.log(np.minimum(size, 1.0))
+            total_log_size: Array = np.einsum("i,ij->j", counts[members], log_size)
+            return total_log_size
+
+        # A few members tell which height is best at each frequency.
+        few = np.unique(np.linspace(0, self.mu.size - 1, SAMPLE).astype(np.intp))
+        pairs = np.repeat(np.arange(heights.size), u.size), np.tile(u, heights.size)
+        best: Any = np.argmin(log_sizes(few, *pairs).reshape(heights.size, u.size), axis=0)
+        total = np.zeros(u.shape)
+        for block in blocks_of(self.mu.size, y.size):
+            total += log_sizes(block, best, u)
+        return total
 
     def tilted(
-        self, block: slice, y: Array, step: float, log_base: Array, power: float
+        self, block: Any, y: Array, step: float, log_base: Array, power: float
     ) -> TiltedLaws:
         """Return the tilted laws of a block of releases on the points ``y``."""
         exponent, _ = self._exponents(block, y, log_base, power)
@@ -297,7 +331,7 @@ class SimilarSampledGaussians:
         return TiltedLaws(log_weight, log_mass, ulps, mean_log_base)
 
     def _exponents(
-        self, block: slice, y: Array, log_base: Array, power: float
+        self, block: Any, y: Array, log_base: Array, power: float
     ) -> tuple[Array, Array]:
         """Return ``p ln(1 + e^y) - (y - m)^2 / 2 mu^2``, and ``(y - m)^2 / mu^2``."""
         square = (y - self.mean[block, None]) / self.mu[block, None]
@@ -305,7 +339,7 @@ class SimilarSampledGaussians:
         return power * log_base - square / 2, square
 
     def _term_ulps(
-        self, block: slice, y: Array, log_base: Array, power: float, terms: Array
+        self, block: Any, y: Array, log_base: Array, power: float, terms: Array
     ) -> tuple[Array, Array]:
         """Return the ulps of the sum of ``terms``, and ``sum terms ln(1 + e^y)``, for each release.
 
@@ -342,18 +376,18 @@ def shared_grid(
     return points, step, height
 
 
-def log_one_plus_exp(y: Array, height: float) -> Any:
+def log_one_plus_exp(y: Array, height: Any) -> Any:
     """Return ``ln(1 + e^{y + i height})``, real on the real line."""
-    if height == 0:
+    if not np.any(height):
         return np.logaddexp(0.0, y)
     # |1 + e^w|^2 = (1 + e^y)^2 - 4 e^y sin(h/2)^2, and s = e^y / (1 + e^y)
     share = np.exp(np.minimum(y, 0.0)) / (1 + np.exp(-np.abs(y)))
-    log_shrinkage = np.log1p(-4 * share * (1 - share) * math.sin(height / 2) ** 2) / 2
+    log_shrinkage = np.log1p(-4 * share * (1 - share) * np.sin(height / 2) ** 2) / 2
     small = np.exp(-np.abs(y))
     angle = np.where(
         y > 0,
-        np.arctan2(math.sin(height), small + math.cos(height)),
-        np.arctan2(small * math.sin(height), 1 + small * math.cos(height)),
+        np.arctan2(np.sin(height), small + np.cos(height)),
+        np.arctan2(small * np.sin(height), 1 + small * np.cos(height)),
     )
     return np.logaddexp(0.0, y) + log_shrinkage + 1j * angle
 
@@ -410,7 +444,7 @@ def _step(mu: float, power: float, frequency: float, log_odds: float) -> tuple[f
     the real line, or between it and a line of twice the height.
     """
     # Below pi, where 1 + e^{y + ih} has a zero; for p < 0 below pi / 2, as `_log_growth` demands.
-    max_height = 3.0 if power >= 0 else 1.5
+    max_height = EDGE_HEIGHT if power >= 0 else EDGE_HEIGHT / 2
     # Half-widths d that are tried, in units of mu: around the real line, and of shifted strips.
     around = np.minimum(mu * np.array([4.0, 6.0, 8.7]), max_height)
     log_size_around = around**2 / (2 * mu * mu) + frequency * around
@@ -447,7 +481,7 @@ def products(left: Array, right: Array) -> Array:
     return total
 
 
-def _complex_products(left: Any, right: Any) -> Any:
+def complex_products(left: Any, right: Any) -> Any:
     """Return `products` of matrices that may be complex, by real and imaginary parts."""
     if not np.iscomplexobj(right):
         return products(left, right)
@@ -462,7 +496,7 @@ def _complex_products(left: Any, right: Any) -> Any:
     return result
 
 
-def _blocks(members: int, width: int) -> list[slice]:
+def blocks_of(members: int, width: int) -> list[slice]:
     """Return slices of releases whose matrices of this width have at most `BLOCK_SIZE` entries."""
     step = max(1, BLOCK_SIZE // width)
     return [slice(start, start + step) for start in range(0, members, step)]

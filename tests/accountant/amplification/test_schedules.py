@@ -17,11 +17,6 @@ from accountant.amplification.sampled_gaussian.sampled_schedule import (
     SimilarSampledGaussians,
     right_end,
 )
-from accountant.amplification.sampled_gaussian.schedule_decay import (
-    CELL_ENDS,
-    UniformParts,
-    uniform_parts,
-)
 from accountant.composition.contour_engines import ContourEngine
 from accountant.numerics.exponential_sums import cf_ratios_from_cgf
 
@@ -129,36 +124,34 @@ def test_the_decay_is_a_bound_at_every_higher_frequency(added, copies):
     mu, rate = np.array([0.4, 0.9, 1.6, 1.2]), np.array([0.01, 0.05, 0.3, 0.9])
     for i in range(4):
         group = similar(mu[i : i + 1].repeat(copies), rate[i : i + 1].repeat(copies), added)
-        parts = uniform_parts(group.mu, group.log_odds, group.powers(3.0), group.log_mass(3.0))
         u = np.geomspace(0.1, 200, 40)
-        bound = UniformParts([(parts, np.ones(copies))]).log_bound(u)
+        bound = group.log_cf_bound(3.0, np.ones(copies), u)
         z = 3.0 + 1j * np.linspace(0, 200, 400).reshape(20, 20)
         size = np.abs(SampledGaussian(float(mu[i]), float(rate[i]), added).cf_ratio(z, 1)[0])
         size = np.log(np.maximum(size, 1e-14)).ravel()
         for limit, one in zip(u, bound, strict=True):
             assert np.max(size[z.imag.ravel() >= limit]) * copies <= one + 1e-9
         assert bound[-1] < -0.1 * copies
-        at_zero = UniformParts([(parts, np.ones(copies))]).log_bound(np.zeros(1))
-        assert at_zero == pytest.approx(0.0, abs=1e-9 * copies)
 
 
-@pytest.mark.parametrize("rate", [0.001, 0.1, 0.5])
-def test_round_off_over_a_small_mu_makes_no_part_larger(rate):
-    mu, power, odds = 1e-9, 2.0, rate / (1 - rate)
-    log_mass = np.array([power * math.log1p(odds)]) + 1e-12
-    mass, length = uniform_parts(np.array([mu]), np.log([odds]), power, log_mass)
-    height = np.cumsum((mass / length)[0, ::-1])[::-1]
-    # The loss is normal but for a share mu of its density, and moves by the rate as y does.
-    normal = np.exp(-(CELL_ENDS[1:] ** 2) / 2) / (math.sqrt(2 * math.pi) * mu * rate)
-    assert np.all(height <= normal * (1 + 5e-8))
-    assert mass.sum() > 0.85
+@pytest.mark.parametrize("added", [False, True])
+def test_the_decay_counts_what_a_rule_misses(added, monkeypatch):
+    mu, rate = np.array([0.9, 1.2]), np.array([0.05, 0.02])
+    made = sampled_schedule.shared_grid
 
+    def sparse(*given):
+        y, step, height = made(*given)
+        return y[::12], 12 * step, height
 
-def test_densities_that_are_no_floats_make_small_parts():
-    group = similar(np.array([30.0]), np.array([0.1]), added=True)
-    mass, length = uniform_parts(group.mu, group.log_odds, -3.0, group.log_mass(3.0))
-    assert np.isfinite([mass, length]).all()
-    assert 0 <= mass.min() <= mass.sum() < 1
+    monkeypatch.setattr(sampled_schedule, "shared_grid", sparse)
+    u = np.geomspace(0.1, 30, 20)
+    bound = similar(mu, rate, added).log_cf_bound(3.0, np.ones(2), u)
+    z = 3.0 + 1j * np.linspace(0, 60, 600).reshape(20, 30)
+    size = np.zeros(z.shape)
+    for m, q in zip(mu.tolist(), rate.tolist(), strict=True):
+        size += np.log(np.abs(SampledGaussian(m, q, added).cf_ratio(z, 1)[0]))
+    for limit, log_bound in zip(u, bound, strict=True):
+        assert np.max(size[z.imag >= limit]) <= log_bound + 1e-9
 
 
 def one_by_one(patch):
@@ -168,7 +161,7 @@ def one_by_one(patch):
 
 def whole(patch):
     """Answer by the contour of all outputs alone."""
-    patch.setattr(SampledCGF, "without_certain_violations", lambda *_: None)
+    patch.setattr(SampledCGF, "parts", lambda *_: None)
 
 
 @pytest.mark.parametrize("kind", ["noise falls by a factor", "both random"])
@@ -218,14 +211,13 @@ def odds_taken_for_rates(patch):
     )
 
 
-def decay_from_longer_parts(patch):
-    made = sampled_cgf.uniform_parts
-
-    def longer(*given):
-        mass, length = made(*given)
-        return mass, 40 * length
-
-    patch.setattr(sampled_cgf, "uniform_parts", longer)
+def decay_of_greater_frequencies(patch):
+    made = SimilarSampledGaussians.log_cf_bound
+    patch.setattr(
+        SimilarSampledGaussians,
+        "log_cf_bound",
+        lambda self, a, counts, u: made(self, a, counts, 40 * u),
+    )
 
 
 def step_too_long(patch):
@@ -252,7 +244,7 @@ def phase_of_the_rate_forgotten(patch):
 
 MUTANTS = [
     odds_taken_for_rates,
-    decay_from_longer_parts,
+    decay_of_greater_frequencies,
     step_too_long,
     phase_of_the_rate_forgotten,
 ]

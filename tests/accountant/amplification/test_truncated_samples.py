@@ -57,7 +57,9 @@ def true_delta_of_two(mu, rate, epsilon, added):
     edges = np.arange(-12, 14 + first, 0.25)
     level = math.exp(-epsilon if added else epsilon) / (1 - other)
     if level > 1 - q:  # where the second's delta has its corner
-        edges = np.sort(np.append(edges, math.log((level - 1 + q) / q) / first + first / 2))
+        corner = math.log((level - 1 + q) / q) / first + first / 2
+        # near it delta is smooth, but not analytic
+        edges = np.sort(np.append(edges, corner + np.append(0.0, np.geomspace(-1e-4, -0.5, 24))))
     x, weight, _ = gauss_legendre_panels(edges)
     ratio = 1 - q + q * np.exp(first * x - first * first / 2)
     weight = weight * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)

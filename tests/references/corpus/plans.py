@@ -325,3 +325,8 @@ def named_plans():
                                            "steps": 1000, "repeats": 1, "seed": 0}}  # fmt: skip
     yield "bench_schedules", {"schedule": {"noise": [0.7, 4.0], "rate": [1e-5, 2e-5],
                                            "steps": 50, "repeats": 1, "seed": 1}}  # fmt: skip
+    # added on 2026-11-29, when such schedules had become slow: their great losses are rare
+    yield "rare great losses", {"schedule": {"noise": [0.3, 1.0], "rate": [5e-5, 2e-4],
+                                             "steps": 1000, "repeats": 1, "seed": 2}}  # fmt: skip
+    yield "rare great losses", {"schedule": {"noise": [0.55, 1.35], "rate": [1e-6, 4e-6],
+                                             "steps": 3000, "repeats": 1, "seed": 2}}  # fmt: skip
