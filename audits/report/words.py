@@ -19,7 +19,7 @@ TITLES = {
     "scores": "One training run, by the scores of its canaries",
     "record": "Your function, recorded, and replayed on a neighbour",
 }
-CLOSING = "SURVIVED: the runs saw no violation. That is no proof of privacy."
+CLOSING = "SURVIVED means that the runs saw no violation. It is no proof of privacy."
 PROFILE_HEAD = ("epsilon", "empirical delta", "band", "accountant's delta")
 # A curve is shown at the epsilons nearest to these shares of its greatest one.
 SHOWN_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
