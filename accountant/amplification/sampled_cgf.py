@@ -211,7 +211,9 @@ class SampledCGF(ExactCGF[Sampled]):
     def parts(self, losses: Sequence[Sampled], counts: Array) -> Schedule | None:
         """Return Gaussian parts with the record present; None for others."""
         gaussians = _gaussians(losses)
-        if gaussians is None or any(one.record_added or one.rate == 1 for one in gaussians):
+        if gaussians is None or any(
+            gaussian.record_added or gaussian.rate == 1 for gaussian in gaussians
+        ):
             return None
         return Schedule.of(gaussians, counts)
 

@@ -150,8 +150,8 @@ class FewRows(NamedTuple):
             if not square[index] > SHORTEST**2 * longest:
                 break
             row = rows[index] / math.sqrt(square[index])
-            for other in basis:  # again, for round-off
-                row = row - float(ordered_dot(other, row)) * other
+            for earlier_row in basis:  # again, for round-off
+                row = row - float(ordered_dot(earlier_row, row)) * earlier_row
             row /= math.sqrt(float(ordered_dot(row, row)))
             basis.append(row)
             rows = rows - np.outer(ordered_dot(rows, row), row)
@@ -322,8 +322,8 @@ class SimilarParts:
             top = np.max(exponent.real, axis=1, keepdims=True)
             term, far = np.exp(exponent - top), np.abs(deviation)
             size, scale = np.abs(term), np.exp(-top)
-            place = np.abs(y) + np.abs(self.log_odds[block, None]) + mu * mu + 1
-            far_size = size * far * (4 * far + 2 * place / mu)
+            magnitude = np.abs(y) + np.abs(self.log_odds[block, None]) + mu * mu + 1
+            far_size = size * far * (4 * far + 2 * magnitude / mu)
             mass = complex_products(term, growth).real
             error = ULP * (products(size, ulps_of_growth) + products(far_size, np.abs(growth)))
             error += missed[block] * scale
@@ -422,13 +422,19 @@ class SimilarParts:
         y, column, angle = self.lowered(power, share)
         phases = np.exp(-np.outer(u, angle))
         missed = height.missed[members, 0]
-        kept = np.maximum(1 - height.hit_share[members, 0] - height.hit_error[members, 0], 1e-9)
+        share_without_hit = np.maximum(
+            1 - height.hit_share[members, 0] - height.hit_error[members, 0], 1e-9
+        )
         total = np.zeros(u.shape)
         for block, size in self.sizes(column, y, members):
             scale = np.exp(-height.log_mass[members[block]])
             scale *= 1 + 1e-9 + 2 * height.mass_error[members[block]]
             bound = (products(size, phases) + 2 * missed[block, None]) * scale
-            bound = bound / kept[block, None] if self.is_split else np.log(np.minimum(bound, 1.0))
+            bound = (
+                bound / share_without_hit[block, None]
+                if self.is_split
+                else np.log(np.minimum(bound, 1.0))
+            )
             total += np.einsum("i,iu->u", self.counts[members[block]], bound)
         return total
 
@@ -437,8 +443,10 @@ def log_of_split(y: Complex, log_scale: float) -> Complex:
     """Return ``ln(1 - e^{-zeta})``, zeta = e^y / scale: phi is e to twelve times this."""
     zeta = np.exp(np.minimum(y.real, 300.0) - log_scale + 1j * y.imag)
     is_near = zeta.real < 0.5
-    near = np.log(-np.expm1(-np.where(is_near, zeta, 0.5)))
-    result: Complex = np.where(is_near, near, log1p(-np.exp(-np.where(is_near, 0.5, zeta))))
+    log_near_zero = np.log(-np.expm1(-np.where(is_near, zeta, 0.5)))
+    result: Complex = np.where(
+        is_near, log_near_zero, log1p(-np.exp(-np.where(is_near, 0.5, zeta)))
+    )
     return result
 
 
@@ -613,8 +621,8 @@ class ScheduleParts:
                 path = Path.to_cut(low, self._cut, height)
                 log_share = log_beyond(path.t, path, float(np.max(group.mu)), highest_mean)
                 log_share += power * float(np.logaddexp(0.0, self._cut))
-                last = int(np.argmax(np.append(log_share[:-1] <= -NATS, True)))
-                path = replace(path, t=path.t[: last + 1])
+                last_index = int(np.argmax(np.append(log_share[:-1] <= -NATS, True)))
+                path = replace(path, t=path.t[: last_index + 1])
             result.append(
                 SimilarParts(group.mu, group.log_odds, group.counts, path, self._log_scale)
             )
