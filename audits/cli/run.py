@@ -32,9 +32,9 @@ def run(options: Options) -> None:
 
     Other commands (each has --help): list, all subjects; papers, published claims; libraries,
     known faults of other libraries; target, your own function; record, its draws on two data sets;
-    scores, one training run by its canaries; replay, run a result again; power, how many runs find
-    a violation; zoo, how good the auditor is; bounds, least possible errors; index, one page over
-    plans, ledgers and audits.
+    scores, one training run by its canaries; canaries, what they would show, before it; replay, run
+    a result again; power, how many runs find a violation; zoo, how good the auditor is; bounds,
+    least possible errors; index, one page over plans, ledgers and audits.
 
     Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
     2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.

@@ -150,7 +150,8 @@ def record(
             state.restore()
         if recorded is not None:
             break
-    assert recorded is not None  # the last pass always returns a verdict
+    if recorded is None:
+        raise RuntimeError("no pass had a verdict, though the last one always has one")
     return recorded
 
 
