@@ -127,7 +127,13 @@ def find_module(module: str) -> ModuleSpec | None:
             for finder in sys.meta_path if spec is None else ():
                 spec = spec or finder.find_spec(name, None)
         elif spec is not None and spec.submodule_search_locations is not None:
-            spec = PathFinder.find_spec(name, spec.submodule_search_locations)
+            folders = list(spec.submodule_search_locations)
+            try:
+                spec = PathFinder.find_spec(name, folders)
+            except KeyError:  # a folder without __init__.py in a package that is not imported
+                spec = ModuleSpec(name, None, is_package=True)
+                within = [Path(folder, name.rpartition(".")[2]) for folder in folders]
+                spec.submodule_search_locations = [str(path) for path in within if path.is_dir()]
         else:
             return None
     return spec

@@ -100,6 +100,7 @@ def test_whatever_python_loads_is_digested(tmp_path, monkeypatch):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text).strip())
+    (tmp_path / "pack3" / "kept").mkdir()  # a package without a file, as __pycache__ is one
     loading = (
         "import json, sys; sys.path.insert(0, ''); import releases; releases.lazily();"
         "files = [getattr(m, '__file__', None) for m in list(sys.modules.values())];"
