@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import threading
 import types
 
 import numpy as np
@@ -33,12 +34,14 @@ def library(faulty):
 
     class BudgetAccountant:
         def __init__(self, epsilon=np.inf, delta=1.0):
-            self.budget, self.spent_budget = epsilon, []
+            self.budget, self.spent_budget, self.lock = epsilon, [], threading.Lock()
 
         def spend(self, epsilon, delta):
-            if not faulty and sum(e for e, _ in self.spent_budget) + epsilon > self.budget + 1e-9:
-                raise BudgetError
-            self.spent_budget.append((epsilon, delta))
+            with self.lock:
+                spent = sum(e for e, _ in self.spent_budget)
+                if not faulty and spent + epsilon > self.budget + 1e-9:
+                    raise BudgetError
+                self.spent_budget.append((epsilon, delta))
 
     class LinearRegression:
         def __init__(self, epsilon, bounds_X, bounds_y, fit_intercept, accountant):
