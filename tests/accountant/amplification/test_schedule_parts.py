@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 
 from accountant import GaussianLoss, PoissonSampled, Sequential, Tight
-from accountant.amplification.sampled_gaussian import schedule_parts
+from accountant.amplification.sampled_gaussian import schedule_parts, similar_parts
 from accountant.amplification.sampled_gaussian.sampled_gaussian_tail import (
     TruncatedSampledGaussian,
     TruncatedSampledGaussians,
 )
-from accountant.amplification.sampled_gaussian.schedule_parts import (
-    FewRows,
-    Schedule,
-    ScheduleParts,
-)
+from accountant.amplification.sampled_gaussian.schedule_parts import Schedule, ScheduleParts
+from accountant.amplification.sampled_gaussian.similar_parts import FewRows
 from accountant.composition.contour_engines import TruncatedContour
 from tests.accountant.amplification.test_truncated_samples import true_delta_of_two
 
@@ -144,7 +141,9 @@ def test_rules_that_are_too_short_say_how_much_they_miss(part_of, constant, valu
     z, a = nodes(6.0, 3.0), np.array([6.0])
     exact = part_of(schedule)
     (height, off), (ratio, missed) = exact.cgf(a), exact.cf_ratio(z)
-    monkeypatch.setattr(schedule_parts, constant, value)
+    for module in (schedule_parts, similar_parts):
+        if hasattr(module, constant):
+            monkeypatch.setattr(module, constant, value)
     short = part_of(schedule)
     (its_height, its_off), (its_ratio, its_missed) = short.cgf(a), short.cf_ratio(z)
     away = np.abs(ratio - its_ratio)
