@@ -53,7 +53,8 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     """
     stop = max((block.stop for block in tape.blocks), default=0)
     is_hidden, is_coin = np.zeros((2, stop + 1), dtype=bool)
-    drawn_by = np.zeros(stop + 1, dtype=int)  # the number of the event that drew a noise
+    # the numbers of the events that drew a noise, and that had it where it first went out of sight
+    drawn_by, lost_at = np.zeros((2, stop + 1), dtype=int)
     events: set[int] = set()
     for index, event in reversed(list(enumerate(tape.events))):
         noisy, pair = event.noisy, pairs[index] if index < len(pairs) else None
@@ -81,7 +82,11 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         is_at_zero = moved is not None and not (moved.gap.any() or noisy.view.value.any())
         # Compiled code reads an array without a sign of it.
         is_read = bool(noisy.used or noisy.questions or not noisy.steps)
-        is_hidden[numbers] |= (noisy.pure and is_read) or (noisy.used and is_at_zero)
+        if (noisy.pure and is_read) or (noisy.used and is_at_zero):
+            is_hidden[numbers] = True
+            lost_at[numbers] = index
+    lost = np.flatnonzero(is_hidden[:stop] & ~is_coin[:stop])
+    first_lost = {*events, *lost_at[lost].tolist()}
     # A function makes new noise of other noise, which is hidden too.
     origins = frozenset().union(
         *(
@@ -97,7 +102,7 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     if not events and not tape.elsewhere:
         return None
     sites = dict.fromkeys([*(tape.events[k].site for k in sorted(events)), *tape.elsewhere])
-    start = -1 if tape.elsewhere else min(events)
+    start = -1 if tape.elsewhere else min(first_lost or events)
     return HiddenDraws(start, frozenset(events), noises, tuple(sites))
 
 
@@ -155,7 +160,7 @@ def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence | None) -> R
         sentence = f"{path} had a value often on one of the data, and never on the other"
         shown = RecordedFinding("result", "", sentence)
         return replace(verdict, findings=(shown, *verdict.findings))
-    # What came before the first hidden draw, or with it, none of them can explain.
+    # What came before noise first went out of sight, or with it, no hidden draw can explain.
     doubtful = {
         finding
         for finding in verdict.findings
@@ -216,7 +221,10 @@ class _Redrawn:
                 if is_watched and where_they_differ(_facts(event), _facts(event_again)):
                     self.varying.add(index)
             # Where the runs part, all that follows differs.
-            reasons = str(run.tape.parted), str(again.tape.parted)
+            partings = run.tape.parted, again.tape.parted
+            reasons = [
+                "" if parted is None or parted.is_end else str(parted) for parted in partings
+            ]
             if len(events) != len(events_again) or reasons[0] != reasons[1]:
                 stop = min(len(events), len(events_again))
                 self.varying |= set(range(stop, len(events) + 1))
