@@ -30,7 +30,7 @@ from audits.recorded_runs.event_pairs import EventPair, pairs_of_events
 from audits.recorded_runs.events import Call, Draw, Event, Question
 from audits.recorded_runs.findings import LOST_NOISE, NOT_FOLLOWED, UNDECIDED, RecordedFinding
 from audits.recorded_runs.runs import Run, Runs
-from audits.recorded_runs.tape import HiddenDraws, Tape
+from audits.recorded_runs.tape import DrawSite, HiddenDraws, Tape
 from audits.recorded_runs.verdict import Recorded
 
 # A false finding has at most the chance e^-14, below 1e-6.
@@ -52,6 +52,10 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     its own: `answered_by_coins` draws those again.
     """
     stop = max((block.stop for block in tape.blocks), default=0)
+    # Uniform numbers choose the sign of noise that their logarithms make, and that is followed.
+    log_origins = frozenset[DrawSite]().union(
+        *(block.origins for block in tape.blocks if block.law == "log of uniform")
+    )
     is_hidden, is_coin = np.zeros((2, stop + 1), dtype=bool)
     # the numbers of the events that drew a noise, and that had it where it first went out of sight
     drawn_by, lost_at = np.zeros((2, stop + 1), dtype=int)
@@ -81,7 +85,9 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         moved = None if pair is None else pair.moved
         is_at_zero = moved is not None and not (moved.gap.any() or noisy.view.value.any())
         # Compiled code reads an array without a sign of it.
-        is_read = bool(noisy.used or noisy.questions or not noisy.steps)
+        is_sign = noisy.pure and noisy.steps and bool(log_origins & tape.origins_of(noisy.view))
+        is_asked = noisy.questions and not is_sign
+        is_read = bool(noisy.used or is_asked or not noisy.steps)
         if (noisy.pure and is_read) or (noisy.used and is_at_zero):
             is_hidden[numbers] = True
             lost_at[numbers] = index
