@@ -56,7 +56,7 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     log_origins = frozenset[DrawSite]().union(
         *(block.origins for block in tape.blocks if block.law == "log of uniform")
     )
-    is_hidden, is_coin = np.zeros((2, stop + 1), dtype=bool)
+    is_hidden, is_coin, is_shown = np.zeros((3, stop + 1), dtype=bool)
     # the numbers of the events that drew a noise, and that had it where it first went out of sight
     drawn_by, lost_at = np.zeros((2, stop + 1), dtype=int)
     events: set[int] = set()
@@ -80,6 +80,7 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         # A number without noise has the index -1, and marks the last element, which is spare.
         numbers = noisy.view.noises.ravel()
         drawn_by[numbers] = index
+        is_shown[numbers] |= noisy.shown and noisy.view.noises.shape[-1] == 1
         is_coin[numbers] |= isinstance(event, Draw) and event.coins
         # Libraries add a location to noise: where it is 0 in both runs, the noise is still alone.
         moved = None if pair is None else pair.moved
@@ -91,6 +92,8 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         if (noisy.pure and is_read) or (noisy.used and is_at_zero):
             is_hidden[numbers] = True
             lost_at[numbers] = index
+    # Noise that the result shows alone hides nothing: whoever sees the result can take it away.
+    is_hidden &= ~is_shown
     lost = np.flatnonzero(is_hidden[:stop] & ~is_coin[:stop])
     first_lost = {*events, *lost_at[lost].tolist()}
     # A function makes new noise of other noise, which is hidden too.
