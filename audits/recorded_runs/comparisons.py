@@ -16,7 +16,7 @@ import numpy as np
 
 from accountant.errors import ParameterError
 from audits.algorithm_runs.differences import difference
-from audits.recorded_runs.noisy_numbers import noisy_of, use
+from audits.recorded_runs.noisy_numbers import noisy_of, plain, use
 
 # Objects of these types are parts of a program and not of its result: they are left out.
 SKIPPED = (
@@ -42,7 +42,10 @@ ROUND_OFF = 1e-9
 
 def plain_result(result: Any, depth: int = 0) -> Any:
     """Copy a result as nests of plain values; a number with followed noise counts as released."""
-    if noisy_of(result) is not None:
+    noisy = noisy_of(result)
+    if noisy is not None:
+        # Compiled code may have written other numbers over the noise.
+        noisy.shown = noisy.pure and same_value(plain(result), noisy.output)
         return plain_result(use(result), depth)
     if result is None or isinstance(result, (bool, int, float, complex, str, bytes, np.generic)):
         return result

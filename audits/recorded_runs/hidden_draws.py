@@ -30,7 +30,7 @@ from audits.recorded_runs.event_pairs import EventPair, pairs_of_events
 from audits.recorded_runs.events import Call, Draw, Event, Question
 from audits.recorded_runs.findings import LOST_NOISE, NOT_FOLLOWED, UNDECIDED, RecordedFinding
 from audits.recorded_runs.runs import Run, Runs
-from audits.recorded_runs.tape import HiddenDraws, Tape
+from audits.recorded_runs.tape import DrawSite, HiddenDraws, Tape
 from audits.recorded_runs.verdict import Recorded
 
 # A false finding has at most the chance e^-14, below 1e-6.
@@ -52,8 +52,13 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     its own: `answered_by_coins` draws those again.
     """
     stop = max((block.stop for block in tape.blocks), default=0)
-    is_hidden, is_coin = np.zeros((2, stop + 1), dtype=bool)
-    drawn_by = np.zeros(stop + 1, dtype=int)  # the number of the event that drew a noise
+    # Uniform numbers choose the sign of noise that their logarithms make, and that is followed.
+    log_origins = frozenset[DrawSite]().union(
+        *(block.origins for block in tape.blocks if block.law == "log of uniform")
+    )
+    is_hidden, is_coin, is_shown = np.zeros((3, stop + 1), dtype=bool)
+    # the numbers of the events that drew a noise, and that had it where it first went out of sight
+    drawn_by, lost_at = np.zeros((2, stop + 1), dtype=int)
     events: set[int] = set()
     for index, event in reversed(list(enumerate(tape.events))):
         noisy, pair = event.noisy, pairs[index] if index < len(pairs) else None
@@ -75,13 +80,22 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         # A number without noise has the index -1, and marks the last element, which is spare.
         numbers = noisy.view.noises.ravel()
         drawn_by[numbers] = index
+        is_shown[numbers] |= noisy.shown and noisy.view.noises.shape[-1] == 1
         is_coin[numbers] |= isinstance(event, Draw) and event.coins
         # Libraries add a location to noise: where it is 0 in both runs, the noise is still alone.
         moved = None if pair is None else pair.moved
         is_at_zero = moved is not None and not (moved.gap.any() or noisy.view.value.any())
         # Compiled code reads an array without a sign of it.
-        is_read = bool(noisy.used or noisy.questions or not noisy.steps)
-        is_hidden[numbers] |= (noisy.pure and is_read) or (noisy.used and is_at_zero)
+        is_sign = noisy.pure and noisy.steps and bool(log_origins & tape.origins_of(noisy.view))
+        is_asked = noisy.questions and not is_sign
+        is_read = bool(noisy.used or is_asked or not noisy.steps)
+        if (noisy.pure and is_read) or (noisy.used and is_at_zero):
+            is_hidden[numbers] = True
+            lost_at[numbers] = index
+    # Noise that the result shows alone hides nothing: whoever sees the result can take it away.
+    is_hidden &= ~is_shown
+    lost = np.flatnonzero(is_hidden[:stop] & ~is_coin[:stop])
+    first_lost = {*events, *lost_at[lost].tolist()}
     # A function makes new noise of other noise, which is hidden too.
     origins = frozenset().union(
         *(
@@ -97,7 +111,7 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
     if not events and not tape.elsewhere:
         return None
     sites = dict.fromkeys([*(tape.events[k].site for k in sorted(events)), *tape.elsewhere])
-    start = -1 if tape.elsewhere else min(events)
+    start = -1 if tape.elsewhere else min(first_lost or events)
     return HiddenDraws(start, frozenset(events), noises, tuple(sites))
 
 
@@ -155,7 +169,7 @@ def explained_by_hidden_draws(verdict: Recorded, evidence: Evidence | None) -> R
         sentence = f"{path} had a value often on one of the data, and never on the other"
         shown = RecordedFinding("result", "", sentence)
         return replace(verdict, findings=(shown, *verdict.findings))
-    # What came before the first hidden draw, or with it, none of them can explain.
+    # What came before noise first went out of sight, or with it, no hidden draw can explain.
     doubtful = {
         finding
         for finding in verdict.findings
@@ -216,7 +230,10 @@ class _Redrawn:
                 if is_watched and where_they_differ(_facts(event), _facts(event_again)):
                     self.varying.add(index)
             # Where the runs part, all that follows differs.
-            reasons = str(run.tape.parted), str(again.tape.parted)
+            partings = run.tape.parted, again.tape.parted
+            reasons = [
+                "" if parted is None or parted.is_end else str(parted) for parted in partings
+            ]
             if len(events) != len(events_again) or reasons[0] != reasons[1]:
                 stop = min(len(events), len(events_again))
                 self.varying |= set(range(stop, len(events) + 1))

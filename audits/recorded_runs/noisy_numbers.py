@@ -29,6 +29,7 @@ class NoisyNumber:
     steps: int = 0  # how many later steps of arithmetic had it as an operand
     questions: int = 0  # how many later comparisons had it as a side
     used: bool = False  # whether it left the followed code, which counts as its release
+    shown: bool = False  # whether it is noise alone, and in the result as it was drawn
 
 
 def noisy_of(operand: Any) -> NoisyNumber | None:

@@ -406,7 +406,7 @@ def _followed_pairs(
     if second_tape.parted is None and missing_event is not None:
         sentence = f"the second run ends before it {missing_event.verb} {missing_event.name} here"
         is_sure = isinstance(missing_event, Draw | Call)
-        second_tape.parted = Parted(missing_event.site, sentence, is_sure)
+        second_tape.parted = Parted(missing_event.site, sentence, is_sure, is_end=True)
     parted = second_tape.parted
     if parted is None:
         different = unequal_result(first_run.result, second_run.result)
@@ -417,7 +417,11 @@ def _followed_pairs(
     is_for_keys = has_delta(claim) and repeats > 1 and _are_compared(first_tape, sites)
     if parted.is_sure and not is_for_each and not is_for_keys:
         return pairs, [(end, RecordedFinding("control flow", parted.site, parted.reason))]
-    is_in_loop = [pair.recorded.site in sites for pair in pairs]
+    # What was drawn there only once is in no loop.
+    is_in_loop = [
+        pair.recorded.site in sites and (repeats > 1 or not isinstance(pair.recorded, Draw))
+        for pair in pairs
+    ]
     followed_pairs = pairs[: [*is_in_loop, True].index(True)]
     return followed_pairs, [(end, not_followed(parted.site, parted.reason))]
 

@@ -56,9 +56,9 @@ class NoiseBlock:
 class HiddenDraws:
     """Draws whose noise the code got as plain numbers, so that it may be in any later number.
 
-    ``start`` is the number of the first of their events, ``events`` are the numbers of draws that
-    were handed out plain, ``noises`` those of noise that left the followed code, and ``sites`` the
-    lines that drew.
+    ``start`` is the number of the event whose numbers went out of sight first, ``events`` are the
+    numbers of draws that were handed out plain, ``noises`` those of noise that left the followed
+    code, and ``sites`` the lines that drew.
     """
 
     start: int
@@ -76,11 +76,12 @@ class Parted(BaseException):
 
     It is a `BaseException`, so that no `except Exception` of the audited code catches it.  Runs
     that draw other noise or call other mechanisms behave differently.  Of steps and comparisons
-    this is not sure: code may take up a noisy number once for each record.
+    this is not sure: code may take up a noisy number once for each record.  A run that only ends
+    before the recorded one asked for no other event: ``is_end`` says so.
     """
 
-    def __init__(self, site: str, reason: str, is_sure: bool = True) -> None:
-        self.site, self.reason, self.is_sure = site, reason, is_sure
+    def __init__(self, site: str, reason: str, is_sure: bool = True, is_end: bool = False) -> None:
+        self.site, self.reason, self.is_sure, self.is_end = site, reason, is_sure, is_end
         super().__init__(reason)
 
 

@@ -247,6 +247,12 @@ def mixed_records(data: WatchedLines, others: list[WatchedLines]) -> list[Record
     """Where one record moves rows of other records without noise, as in standardising."""
     findings: dict[tuple[str, int], RecordedFinding] = {}
     for (file, line, text), rows in data.rows.items():
+        # Of as many numbers as records in one run alone, none belongs to a record.
+        if any(
+            lines.records != data.records and (file, line, text) not in lines.rows
+            for lines in others
+        ):
+            continue
         for lines in others:
             other_rows = lines.rows.get((file, line, text), rows)
             if max((rows - other_rows).total(), (other_rows - rows).total()) > 1:
