@@ -92,7 +92,7 @@ def hidden_draws(pairs: list[EventPair], tape: Tape) -> HiddenDraws | None:
         if (noisy.pure and is_read) or (noisy.used and is_at_zero):
             is_hidden[numbers] = True
             lost_at[numbers] = index
-    # Noise that the result shows alone hides nothing: whoever sees the result can take it away.
+    # Noise that the result shows alone hides nothing: a reader of the result can subtract it.
     is_hidden &= ~is_shown
     lost = np.flatnonzero(is_hidden[:stop] & ~is_coin[:stop])
     first_lost = {*events, *lost_at[lost].tolist()}

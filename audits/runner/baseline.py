@@ -2,7 +2,7 @@
 
 A row is kept if its command, its subject, its settings and its seed are the same, and so are the
 code that it runs and all installed packages.  Where that is not known, every row is computed again:
-a row that is kept by mistake would clear code that nobody has looked at.
+a row that is kept by mistake would clear code that no audit has looked at.
 """
 
 from __future__ import annotations

@@ -514,7 +514,7 @@ def _draw_and_compare(release: Vectorised, value: Any, size: int) -> tuple[bool,
             yield last_copy
             changed.append(_has_changed(last_copy, value, digest_before))
 
-    # What these calls print is nobody's: they come on top of the runs of the audit.
+    # What these calls print is not reported: they come on top of the runs of the audit.
     one_by_one = not (release.form.size or release.form.awaited)
     observed = replace(release, observed=one_by_one)
     outputs = observed.draw(checked_copies(), np.random.default_rng(0), size)
