@@ -42,7 +42,7 @@ from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture, log_mixture
-from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_square
+from accountant.numerics.rounding import ULP, round_up, round_up_product
 from accountant.plans.adjacency import (
     PRESENCE_RELATIONS,
     SAMPLING_RELATIONS,

@@ -39,6 +39,8 @@ SMALLEST_TILT = 1e-10
 class BoundedRenyiCurve(Protocol):
     """What the supremum needs of a loss; a loss can be compared and hashed."""
 
+    def __hash__(self) -> int: ...
+
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of the finite part, rounded up."""
         ...

@@ -26,9 +26,9 @@ def exact_ratio(loss, tilt):
     with mpmath.workdps(40):
         a = mpmath.mpf(tilt)
         values, masses = loss.loss_pmf
-        terms = [(mpmath.mpf(p), mpmath.mpf(l)) for p, l in zip(masses, values, strict=True)]
+        terms = [(mpmath.mpf(p), mpmath.mpf(x)) for p, x in zip(masses, values, strict=True)]
         total = sum(p for p, _ in terms)
-        moment = sum(p * mpmath.exp(a * l) for p, l in terms) / total
+        moment = sum(p * mpmath.exp(a * x) for p, x in terms) / total
         return float(mpmath.log(moment) / (a * (a + 1)))
 
 
