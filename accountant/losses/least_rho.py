@@ -32,6 +32,8 @@ RELATIVE_WIDTH = 1e-9
 COARSE_ORDERS = 64  # the orders of the first round
 MAX_ROUNDS = 8  # each divides the intervals that may hold the supremum by `PARTS`
 PARTS = 8
+# Largest losses of which the curve is searched: beyond them its terms are no floats.
+SIZES = (1e-100, 1e100)
 # The least a = alpha - 1, over the largest loss where that is above 1: there D is that of order 1.
 SMALLEST_TILT = 1e-10
 
@@ -86,11 +88,13 @@ def rho_of_bounded(loss: BoundedRenyiCurve) -> float:
 def least_rho(loss: BoundedRenyiCurve) -> float:
     """Return ``sup D(alpha) / alpha`` over all orders above 1, rounded up.
 
-    Infinite where the largest finite loss is.
+    Infinite where the largest finite loss is beyond `SIZES`.
     """
     largest = loss.max_loss
-    if largest <= 0 or math.isinf(largest):
-        return max(largest, 0.0)
+    if largest <= 0:
+        return 0.0
+    if not SIZES[0] <= largest <= SIZES[1]:
+        return math.inf
     # Where the last order is not large enough, the bound beyond it is coarse, and still valid.
     tilts = np.geomspace(
         SMALLEST_TILT * min(1.0, 1 / largest), 3000 * (1 + 1 / largest), COARSE_ORDERS
@@ -144,18 +148,26 @@ def _chord_suprema(tilts: Array, divergence: Array) -> Array:
 
 
 def _divergences(loss: BoundedRenyiCurve, tilts: Array) -> Array:
-    """Return the divergences of the orders ``1 + tilts``, rounded up, also near order 1."""
-    pmf = loss.loss_pmf
-    order = 1 + tilts
+    """Return the divergences of the orders ``1 + tilts``, rounded up, and at most the largest loss."""
+    pmf, order = loss.loss_pmf, 1 + tilts
     if pmf is None:
-        return np.where(order > 1, loss.renyi(np.maximum(order, 1 + ULP)), math.inf)
+        known = np.where(order > 1, loss.renyi(np.maximum(order, 1 + ULP)), math.inf)
+    else:
+        known = _finite_divergences(loss, pmf, tilts)
+    # An order at which nothing is known, or the bound is no number, has the largest loss.
+    divergence: Array = np.fmin(known, loss.max_loss)
+    return divergence
+
+
+def _finite_divergences(loss: BoundedRenyiCurve, pmf: tuple[Array, Array], tilts: Array) -> Array:
+    """Return the divergences of a loss of finitely many values, also near order 1."""
     losses, mass = pmf
     # Near order 1 the moment is 1 plus a small number, which is computed by itself:
     # K(a) = ln(1 + sum_i p_i (e^{a l_i} - 1) - infinity).
     is_small = tilts * np.max(np.abs(losses), initial=0.0) <= 0.5
     result = np.empty(tilts.shape)
     if not is_small.all():
-        result[~is_small] = loss.renyi(order[~is_small])
+        result[~is_small] = loss.renyi(1 + tilts[~is_small])
     a = tilts[is_small]
     growth = np.expm1(a[:, None] * losses)
     excess = ordered_dot(growth, mass) - loss.infinity
