@@ -38,8 +38,8 @@ from accountant.plans.plan import Item, Plan, as_plan
 LOG_ORDERS = (-9.0, 16.0, 1001)
 # Numbers of cells, and of lines and corners, of `_profile_terms`.  Any numbers give a valid bound.
 CELLS, CORNERS = 2048, 256
-# A profile at more epsilons than twice the first number is summed at one in so many of them, at most
-# the second number: each takes hundreds of profiles of one run.
+# A sum takes hundreds of profiles of one run.  So a profile at many more epsilons than the first
+# number is summed at about so many of them, or at one in ``MAX_SPACING`` where that is more.
 SUMMED_EPSILONS, MAX_SPACING = 4_096, 32
 # Lines and corners are searched until this share of the logarithm of the greatest ratio.
 SMALL_SHARE = 1e-3

@@ -148,7 +148,7 @@ def _chord_suprema(tilts: Array, divergence: Array) -> Array:
 
 
 def _divergences(loss: BoundedRenyiCurve, tilts: Array) -> Array:
-    """Return the divergences of the orders ``1 + tilts``, rounded up, and at most the largest loss."""
+    """Return the divergences of the orders ``1 + tilts``, rounded up; at most the largest loss."""
     pmf, order = loss.loss_pmf, 1 + tilts
     if pmf is None:
         known = np.where(order > 1, loss.renyi(np.maximum(order, 1 + ULP)), math.inf)
