@@ -21,12 +21,13 @@ from accountant.amplification.sampled_ratio_cgf import (
     SampledRatioLaw,
 )
 from accountant.domains import POSITIVE, Interval
+from accountant.losses.least_rho import least_rho, rho_of_pure
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons
 from accountant.losses.loss_numerics import PROFILE_ONLY, LossNumerics
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.losses.ratio_law import RatioLaw, laplace_ratio_law
 from accountant.numerics import Array
-from accountant.numerics.rounding import ULP, round_up, round_up_square
+from accountant.numerics.rounding import ULP, round_up
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
     EXACT,
@@ -115,7 +116,7 @@ class TruncatedLaplaceLoss(SymmetricLoss):
     @property
     def rho(self) -> float:
         """The zCDP parameter of the finite part, which is pure; rounded up."""
-        return round_up_square(self.shift, 2)
+        return min(rho_of_pure(self.shift), least_rho(self))
 
     @property
     def infinity(self) -> float:

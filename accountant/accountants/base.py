@@ -199,7 +199,8 @@ def least_delta(
             too_small = max(too_small, x)
         if sufficient - too_small <= NEAR or sufficient == LEAST_LOG_DELTA or too_small >= top:
             break
-        value = math.log(epsilon_upper / epsilon) if min(epsilon_upper, epsilon) > 0 else math.nan
+        is_positive = min(epsilon_upper, epsilon) > 0
+        value = math.log(epsilon_upper) - math.log(epsilon) if is_positive else math.nan
         if abs(x - previous[0]) > LEAST_CHORD and math.isfinite(value - previous[1]):
             slope = (value - previous[1]) / (x - previous[0])
         if not slope < 0:

@@ -32,6 +32,7 @@ from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import lower_hull
 from accountant.losses.finite import FINITE_CGF, FiniteLoss, discretised
 from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.least_rho import rho_of_bounded
 from accountant.losses.loss import Loss, epsilons
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.mixture_of_gaussians import MixturePairLoss
@@ -165,8 +166,14 @@ class GroupLoss(FiniteLoss):
 
     @property
     def rho(self) -> float:
-        """The rho of one record, times ``size^2`` (Bun & Steinke 2016, Proposition 1.9)."""
-        return round_up(self.size**2 * max(self.loss.rho, self.loss.reversed.rho))
+        """``size^2`` times the rho of one record, or the group's own, whichever is less.
+
+        References
+        ----------
+        Bun & Steinke (2016), Proposition 1.9.
+        """
+        of_records = round_up(self.size**2 * max(self.loss.rho, self.loss.reversed.rho))
+        return min(of_records, rho_of_bounded(self))
 
     @property
     def numerics(self) -> LossNumerics:

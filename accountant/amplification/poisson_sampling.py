@@ -37,11 +37,12 @@ from accountant.domains import POSITIVE, Interval
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses
 from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.least_rho import rho_of_bounded
 from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture, log_mixture
-from accountant.numerics.rounding import ULP, round_up, round_up_product, round_up_square
+from accountant.numerics.rounding import ULP, round_up, round_up_product
 from accountant.plans.adjacency import (
     PRESENCE_RELATIONS,
     SAMPLING_RELATIONS,
@@ -204,13 +205,12 @@ class PoissonSampled(Loss):
 
     @property
     def rho(self) -> float:
-        """The lesser of two bounds: that of the pure epsilon, and the greater rho of the part."""
+        """The lesser of two bounds: that of its own curve, and the greater rho of the part."""
         if self.exchanged is not None:
             return self.exchanged.rho
-        rho_of_pure = round_up_square(self.pure, divisor=2)  # epsilon-DP has rho epsilon^2 / 2
         if self._infinity_becomes_finite:
-            return rho_of_pure
-        return min(rho_of_pure, max(self.loss.rho, self.loss.reversed.rho))
+            return rho_of_bounded(self)
+        return min(rho_of_bounded(self), max(self.loss.rho, self.loss.reversed.rho))
 
     @property
     def _infinity_becomes_finite(self) -> bool:

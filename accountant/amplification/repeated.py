@@ -27,7 +27,8 @@ from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.numerics import Array
-from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, round_up
+from accountant.numerics.ordered_sums import ordered_dot
+from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP, round_up
 from accountant.numerics.search import least_float_that, minimum_of_one_valley
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Item, Plan, as_plan
@@ -37,6 +38,9 @@ from accountant.plans.plan import Item, Plan, as_plan
 LOG_ORDERS = (-9.0, 16.0, 1001)
 # Numbers of cells, and of lines and corners, of `_profile_terms`.  Any numbers give a valid bound.
 CELLS, CORNERS = 2048, 256
+# A sum takes hundreds of profiles of one run.  So a profile at many more epsilons than the first
+# number is summed at about so many of them, or at one in ``MAX_SPACING`` where that is more.
+SUMMED_EPSILONS, MAX_SPACING = 4_096, 32
 # Lines and corners are searched until this share of the logarithm of the greatest ratio.
 SMALL_SHARE = 1e-3
 
@@ -153,12 +157,32 @@ class Repeated(Loss):
         return np.minimum(bound, self.max_loss)
 
     def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the sum of weighted and shifted profiles of one run, and at most 1."""
-        e, (weights, shifts) = epsilons(epsilon), _profile_terms(self)
+        """Return the sum of weighted and shifted profiles of one run, and at most 1.
+
+        Of many epsilons some are summed, and the others lie on chords between these.
+        """
+        e, largest = epsilons(epsilon), self.max_loss
         # The profile falls, so that its value at 1e300 is a bound beyond; differences stay finite.
-        shifted = np.minimum(e, 1e300)[..., None] - shifts
-        delta: Array = self.loss.profile_any_epsilon(shifted) @ weights
-        return np.where(e < self.max_loss, np.minimum(delta * (1 + 2 * ACCURACY), 1.0), 0.0)
+        finite = np.minimum(e, 1e300)
+        spacing = min(finite.size // SUMMED_EPSILONS, MAX_SPACING)
+        if spacing < 2:
+            return np.where(e < largest, self._summed_profile(finite), 0.0)
+        rising = np.unique(finite)
+        ends = np.unique(np.append(rising[::spacing], rising[-1]))
+        delta_at_ends = self._summed_profile(ends)
+        # delta is convex in e^epsilon, and so below its chords.
+        cell = np.clip(np.searchsorted(ends, finite, side="right") - 1, 0, ends.size - 2)
+        with np.errstate(over="ignore", invalid="ignore"):  # cells wider than floats' exponents
+            share = np.expm1(finite - ends[cell]) / np.expm1(np.diff(ends))[cell]
+        share = np.where(np.isnan(share), 0.0, share)
+        chord = delta_at_ends[cell] * (1 - share) + delta_at_ends[cell + 1] * share
+        return np.where(e < largest, chord * (1 + 8 * ULP), 0.0)
+
+    def _summed_profile(self, epsilon: Array) -> Array:
+        """Return the sum of the shifted profiles at each epsilon, rounded up, and at most 1."""
+        weights, shifts = _profile_terms(self)
+        delta = ordered_dot(self.loss.profile_any_epsilon(epsilon[..., None] - shifts), weights)
+        return np.minimum(delta * (1 + 2 * ACCURACY), 1.0)
 
 
 def _bound_at(repeated: Repeated, order: Array) -> Array:
@@ -316,6 +340,8 @@ def _profile_terms(repeated: Repeated) -> tuple[Array, Array]:
     below = np.geomspace(nearest, 2 * max(greatest, nearest), CORNERS)
     shifts = (greatest - below)[::-1]
     shifts = _with_equal_changes(shifts, shifts, log_phi(shifts))
+    # Shifts so far below the greatest that their y is no float are left out.
+    shifts = shifts[np.diff(np.exp(shifts - greatest), prepend=0.0) > 0]
     y = np.append(np.append(0.0, np.exp(shifts - greatest)), 1.0)
     phi = np.append(np.append(1.0, np.exp(log_phi(shifts)) * (1 + ACCURACY)), 0.0)
     corners = lower_hull(y, phi)
@@ -330,7 +356,8 @@ def _with_equal_changes(points: Array, *functions: Array) -> Array:
 
     Each function counts relative to its own total change; infinite values count as no change.
     """
-    changes = [np.nan_to_num(np.abs(np.diff(values)), posinf=0.0) for values in functions]
+    with np.errstate(invalid="ignore"):  # of two infinite values
+        changes = [np.nan_to_num(np.abs(np.diff(values)), posinf=0.0) for values in functions]
     change = sum(x / max(x.sum(), 1e-300) for x in changes)
     total = np.append(0.0, np.cumsum(change))
     return np.interp(np.linspace(0.0, total[-1], points.size), total, points)

@@ -26,11 +26,11 @@ from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses, mirrored
+from accountant.losses.least_rho import rho_of_bounded
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import inverse_log_mixture
-from accountant.numerics.rounding import round_up_square
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, as_plan
 
@@ -142,8 +142,8 @@ class SampledWithoutReplacement(SymmetricLoss):
 
     @property
     def rho(self) -> float:
-        """The rho of the part, as sampling makes no divergence larger, or that of its epsilon."""
-        return min(round_up_square(self.pure, 2), max(self.loss.rho, self.loss.reversed.rho))
+        """The rho of the part, as sampling makes no divergence larger, or that of its own curve."""
+        return min(rho_of_bounded(self), max(self.loss.rho, self.loss.reversed.rho))
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of the profile, or that of the part's own Rényi curve."""

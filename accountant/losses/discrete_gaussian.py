@@ -156,4 +156,6 @@ def _listed_outcomes(scale: float, shift: int) -> tuple[Array, Array]:
         mass = np.exp(-((x / scale) ** 2) / 2) / normaliser(scale)
     # An outcome whose mass is too small for a float is not listed.
     is_listed = mass >= np.finfo(float).tiny
-    return shift / scale * ((shift - 2 * x[is_listed]) / (2 * scale)), mass[is_listed]
+    with np.errstate(over="ignore"):  # of a scale so small that the largest loss is no float
+        loss = shift / scale * ((shift - 2 * x[is_listed]) / (2 * scale))
+    return loss, mass[is_listed]

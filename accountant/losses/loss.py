@@ -23,12 +23,13 @@ from accountant.domains import DELTA, REAL
 from accountant.errors import ParameterError
 from accountant.losses.cell_masses import CellMasses, finite_cell_masses
 from accountant.losses.connect_the_dots import pair_above_all
+from accountant.losses.least_rho import rho_of_bounded
 from accountant.losses.loss_numerics import PROFILE_ONLY, ExactCGF, LossNumerics
 from accountant.losses.mgf import moment
 from accountant.losses.ratio_law import RatioLaw
 from accountant.numerics import Array, Complex
 from accountant.numerics.exponential_sums import sum_of_finite_cgfs
-from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, round_up, round_up_square
+from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, round_up
 from accountant.numerics.search import smallest_root
 from accountant.plans.plan import Item, Release
 
@@ -95,9 +96,13 @@ class Loss(Item, Release):
 
     @property
     def rho(self) -> float:
-        """Least rho such that every Rényi divergence is at most rho times its order."""
-        # Bun & Steinke (2016), Proposition 3.3
-        return round_up_square(self.pure, 2)
+        """Least rho such that every Rényi divergence is at most rho times its order.
+
+        References
+        ----------
+        Harrison & Manurangsi (2025), arXiv 2510.25746.
+        """
+        return rho_of_bounded(self)
 
     @property
     def gdp_mu(self) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.losses.cell_masses import CellMasses
+from accountant.losses.least_rho import rho_of_bounded
 from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
 from accountant.numerics import Array
@@ -107,8 +108,8 @@ class PublicChoice(Loss):
 
     @property
     def rho(self) -> float:
-        """The largest rho of a part: divergences are quasi-convex."""
-        return max(part.rho for part in self.parts)
+        """The largest rho of a part, as divergences are quasi-convex, or that of the own curve."""
+        return min(max(part.rho for part in self.parts), rho_of_bounded(self))
 
     @property
     def gdp_mu(self) -> float:

@@ -22,13 +22,14 @@ from numpy.typing import ArrayLike
 
 from accountant.domains import DELTA, EPSILON, POSITIVE, RECORDS
 from accountant.losses.bounded_range import BoundedLoss
+from accountant.losses.least_rho import rho_of_pure
 from accountant.losses.loss import Loss, SymmetricLoss, epsilons, mirrored, orders
 from accountant.losses.loss_numerics import ExactCGF, HasCumulant, LossNumerics
 from accountant.numerics import Array, Complex
 from accountant.numerics.chebyshev import sum_in_blocks
 from accountant.numerics.exponential_sums import product_of_cf_ratios
 from accountant.numerics.logspace import log1p
-from accountant.numerics.rounding import ULP, round_up, round_up_square, round_up_sum
+from accountant.numerics.rounding import ULP, round_up, round_up_sum
 
 
 class Response(HasCumulant, Protocol):
@@ -130,6 +131,11 @@ class PureLoss(BoundedLoss):
         e = epsilons(epsilon)
         inside: Array = -np.expm1(np.minimum(e - self.epsilon, 0.0)) / (1 + math.exp(-self.epsilon))
         return inside
+
+    @property
+    def rho(self) -> float:
+        """``epsilon tanh(epsilon / 2)``, the divergence of order 1 of the response."""
+        return rho_of_pure(self.epsilon)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of binary randomised response."""
@@ -240,8 +246,8 @@ class ApproxLoss(SymmetricLoss):
 
     @property
     def rho(self) -> float:
-        """``epsilon^2 / 2`` of the finite part, which is binary randomised response."""
-        return round_up_square(self.epsilon, 2)
+        """``epsilon tanh(epsilon / 2)`` of the finite part, which is binary randomised response."""
+        return rho_of_pure(self.epsilon)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of the finite part, which has mass ``1 - delta``.

@@ -55,15 +55,16 @@ MAX_DIFFERENT = 50
 @final
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One accountant's answer: epsilon or delta, or None where it has no bound."""
+    """One accountant's answer: epsilon or delta; infinity, or 1, where it has no bound."""
 
     accountant: str
-    epsilon: float | None
-    delta: float | None
+    epsilon: float
+    delta: float
     seconds: float  # how long the computation took, without the check of a proof
-    note: str = ""  # of `Tight`: its interval, or the proof
+    note: str = ""  # of `Tight`: its interval, or the proof; else why there is no bound
+    has_bound: bool = True
 
-    def value(self, quantity: str) -> float | None:
+    def value(self, quantity: str) -> float:
         """Return the answer: epsilon or delta, as ``quantity`` names it."""
         return self.epsilon if quantity == "epsilon" else self.delta
 
@@ -99,11 +100,7 @@ class Comparison(TableDisplay):
     @property
     def best(self) -> Row:
         """Return the row with the smallest answer, the last of equals."""
-        answers = [
-            (value, i)
-            for i, row in enumerate(self.rows)
-            if (value := row.value(self.asked)) is not None
-        ]
+        answers = [(row.value(self.asked), i) for i, row in enumerate(self.rows) if row.has_bound]
         _, best_index = min(answers, key=lambda answer: (answer[0], -answer[1]))
         return self.rows[best_index]
 
@@ -120,13 +117,13 @@ class Comparison(TableDisplay):
         ParameterError
             If matplotlib is not installed.
         """
-        return cost_figure(self.plan, self.best.delta or 0.0)
+        return cost_figure(self.plan, self.best.delta)
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
 
     def __repr__(self) -> str:
-        least_answer = _number(self.best.value(self.asked) or 0.0, self.asked)
+        least_answer = _number(self.best.value(self.asked), self.asked)
         return (
             f"<Comparison: {self.asked} {least_answer} {self._condition} by {self.best.accountant}>"
         )
@@ -135,7 +132,7 @@ class Comparison(TableDisplay):
     def _condition(self) -> str:
         """At which delta, or epsilon, the question was asked."""
         fixed = "delta" if self.asked == "epsilon" else "epsilon"
-        return f"at {fixed} {short_upper(self.rows[0].value(fixed) or 0.0)}"
+        return f"at {fixed} {short_upper(self.rows[0].value(fixed))}"
 
     def _table(self) -> Table:
         columns = ("accountant", "epsilon", "delta", "seconds", "note")
@@ -156,7 +153,7 @@ class Comparison(TableDisplay):
         ]
         for row in self.rows:
             value = row.value(self.asked)
-            shown = "cannot say" if value is None else _number(value, self.asked)
+            shown = _number(value, self.asked) if row.has_bound else "cannot say"
             mark = "  <- least" if row is self.best else ""
             lines.append(f"{row.accountant:<12}{shown:>16}{row.seconds * 1e3:>10.1f}{mark}")
         lines += [f"{row.accountant}: {row.note}" for row in self.rows if row.note]
@@ -180,8 +177,8 @@ class Comparison(TableDisplay):
         rows = [
             {
                 "accountant": row.accountant,
-                "epsilon": _finite(row.epsilon),
-                "delta": _finite(row.delta),
+                "epsilon": _in_json(row, "epsilon", self.asked),
+                "delta": _in_json(row, "delta", self.asked),
                 "seconds": row.seconds,
                 "note": row.note,
             }
@@ -233,10 +230,10 @@ def compare(
     proved = None if proof is None else checked_proof(plan, delta, proof)
     rows = []
     for accountant in ALL_ACCOUNTANTS:
-        start, note = time.perf_counter(), ""
+        start, note, has_bound = time.perf_counter(), "", True
         try:
             if isinstance(accountant, Tight) and proved is not None:
-                epsilon: float | None = proved.epsilon
+                epsilon = proved.epsilon
                 note = proved.words
             elif isinstance(accountant, Tight):
                 certificate = accountant.certify(plan, delta)
@@ -244,9 +241,10 @@ def compare(
                 note = str(certificate)
             else:
                 epsilon = accountant.epsilon(plan, delta)
-        except UnsupportedPlan:
-            epsilon = None
-        rows.append(Row(accountant.name, epsilon, delta, time.perf_counter() - start, note))
+        except UnsupportedPlan as reason:
+            epsilon, note, has_bound = math.inf, str(reason), False
+        seconds = time.perf_counter() - start
+        rows.append(Row(accountant.name, epsilon, delta, seconds, note, has_bound))
     return Comparison(plan, "epsilon", tuple(rows), _rates(plan))
 
 
@@ -274,12 +272,13 @@ def compare_deltas(plan: Plan, epsilon: float) -> Comparison:
     plan, epsilon = as_plan(plan), EPSILON.check("epsilon", epsilon)
     rows = []
     for accountant in ALL_ACCOUNTANTS:
-        start = time.perf_counter()
+        start, note, has_bound = time.perf_counter(), "", True
         try:
-            delta: float | None = accountant.delta(plan, epsilon)
-        except UnsupportedPlan:
-            delta = None
-        rows.append(Row(accountant.name, epsilon, delta, time.perf_counter() - start))
+            delta = accountant.delta(plan, epsilon)
+        except UnsupportedPlan as reason:
+            delta, note, has_bound = 1.0, str(reason), False
+        seconds = time.perf_counter() - start
+        rows.append(Row(accountant.name, epsilon, delta, seconds, note, has_bound))
     return Comparison(plan, "delta", tuple(rows), _rates(plan))
 
 
@@ -365,6 +364,9 @@ def _number(value: float, quantity: str) -> str:
     return f"{as_displayed(value, 7):.6e}"
 
 
-def _finite(x: float | None) -> float | str | None:
-    """Return the number, or its name if it is infinite: JSON has no infinity."""
-    return "inf" if x is not None and math.isinf(x) else x
+def _in_json(row: Row, quantity: str, asked: str) -> float | str | None:
+    """Return the number; its name if it is infinite, as JSON has no infinity; null for no bound."""
+    value = row.value(quantity)
+    if quantity == asked and not row.has_bound:
+        return None
+    return "inf" if math.isinf(value) else value

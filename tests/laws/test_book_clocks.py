@@ -84,12 +84,15 @@ class Model:
         return sum(c.tenths for c in self.charges if part_of(self.kind, c.at) == here)
 
     def can_correct(self, clock, confirmed):
-        """Whether the log's time is ahead, by one step of more than a day, and the clock is not."""
+        """Whether the log's time is ahead, by one step of more than a day, and the clock is not.
+
+        No entry tells whether a clock is right that is before all of them.
+        """
         if self.latest <= clock:
             return False
         before = [hour for hour in self.entries if hour <= clock]
         after = [hour for hour in self.entries if hour > clock]
-        if before and clock - max(before) > DAY and not confirmed:
+        if not confirmed and (not before or clock - max(before) > DAY):
             return False
         return not (before and after) or min(after) - max(before) > DAY
 

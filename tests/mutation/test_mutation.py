@@ -151,7 +151,7 @@ def test_a_commit_that_is_not_in_the_history_is_too_old(monkeypatch):
 
 
 PATH = "audits/statistics/single_run.py"
-LINE = "if guesses == 0 or alpha <= 0:"
+LINE = "if coins == 0 or alpha <= 0:"
 FALLS = "return 0.0", "return 1.0"
 EQUIVALENT = LINE, LINE.replace("<=", "<")
 CODE = """

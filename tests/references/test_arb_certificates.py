@@ -30,7 +30,7 @@ SLOW = {*stored.ALONE} | {"groups of sampled records", "replaced sampled Gaussia
                             "truncated Poisson", "mixtures of Gaussians"}  # fmt: skip
 QUICK = [name for name in FAMILIES if name not in SLOW]
 LIVE = 10  # plans of each family whose truth is found anew
-THOROUGH, CHUNK = 4_000, 100
+THOROUGH, CHUNK = 2_000, 100
 ROWS = stored.rows()
 
 

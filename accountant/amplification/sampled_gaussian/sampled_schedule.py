@@ -292,7 +292,10 @@ class SimilarSampledGaussians:
         log_missed += _log_growth(edges, power, float(np.max(self.log_odds)))
         missed = np.exp(np.min(log_missed, axis=1)) + QUADRATURE_ERROR
         logs = [log_one_plus_exp(y, height) for height in heights.tolist()]
-        growth = np.exp(power * np.array([log.real - log_base for log in logs]))
+        log_growth = power * np.array([log.real - log_base for log in logs])
+        # A height at which a term grows beyond floats bounds nothing: its sum counts as 1.
+        missed = np.where(np.max(log_growth, axis=1) > MAX_EXPONENT, 1.0, missed)
+        growth = np.exp(np.minimum(log_growth, MAX_EXPONENT))
         angle = np.array([log.imag for log in logs])
 
         def log_sizes(members: Any, index: Any, frequency: Array) -> Array:

@@ -65,7 +65,7 @@ def nearby_parameter(setting: Setting, bound: LowerBound) -> SignedBasis:
 def as_pure_epsilon(setting: Setting) -> float:
     """The pure epsilon whose reports meet the setting's privacy, in any of its notions."""
     if "rho" in setting:
-        # zCDP of epsilon-DP: rho = epsilon^2 / 2
+        # epsilon-DP has a rho of at most epsilon^2 / 2.
         return math.sqrt(2 * setting["rho"])
     return float(setting["epsilon"])
 

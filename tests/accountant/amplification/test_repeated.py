@@ -263,7 +263,9 @@ def test_it_is_a_loss_like_any_other(tries):
     assert plan.reversed == plan
     epsilon = Tight().epsilon(plan, 1e-6)
     assert Tight().delta(plan, epsilon) == pytest.approx(1e-6, rel=1e-3)
-    assert RDP().delta(plan, epsilon) == pytest.approx(1e-6, rel=1e-3)
+    by_renyi = RDP().epsilon(plan, 1e-6)
+    assert epsilon <= by_renyi < 2 * epsilon
+    assert RDP().delta(plan, by_renyi) == pytest.approx(1e-6, rel=1e-3)
     assert Basic().epsilon(2 * plan, 1e-6) > Tight().epsilon(2 * plan, 1e-6) > epsilon
     mixed = plan + LaplaceLoss(0.1)
     assert epsilon < Tight().epsilon(mixed, 1e-6) < epsilon + 0.1

@@ -127,8 +127,8 @@ def test_the_decay_is_a_bound_at_every_higher_frequency(added, copies):
         u = np.geomspace(0.1, 200, 40)
         bound = group.log_cf_bound(3.0, np.ones(copies), u)
         z = 3.0 + 1j * np.linspace(0, 200, 400).reshape(20, 20)
-        size = np.abs(SampledGaussian(float(mu[i]), float(rate[i]), added).cf_ratio(z, 1)[0])
-        size = np.log(np.maximum(size, 1e-14)).ravel()
+        ratio, error = SampledGaussian(float(mu[i]), float(rate[i]), added).cf_ratio(z, 1)
+        size = np.log(np.maximum(np.abs(ratio) - error, 1e-14)).ravel()
         for limit, one in zip(u, bound, strict=True):
             assert np.max(size[z.imag.ravel() >= limit]) * copies <= one + 1e-9
         assert bound[-1] < -0.1 * copies
@@ -225,7 +225,7 @@ def step_too_long(patch):
 
     def sparse(*given):
         found = made(*given)
-        return found and (found[0][::8], 8 * found[1], found[2])
+        return found and (found[0][::4], 4 * found[1], found[2])
 
     patch.setattr(sampled_schedule, "shared_grid", sparse)
 

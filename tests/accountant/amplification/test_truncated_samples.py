@@ -91,7 +91,7 @@ def ends_of_two(mu, rate, delta):
     """What the truncated contour alone says of both bounds on ln delta, at the true epsilon."""
     epsilon = Tight().certify(Sequential(steps(np.array(mu), np.array(rate))), delta).upper
     part = truncated(sampled_gaussians(np.array(mu), np.array(rate)), [1, 1], 1.02 * epsilon)
-    truncated_contour = TruncatedContour(part, math.log(delta), 1.02 * epsilon, 1e6)
+    truncated_contour = TruncatedContour(part, math.log(delta), 1.02 * epsilon)
     truncated_contour.contour.integrate()
     low, high = truncated_contour.bounds(epsilon)
     return low, math.log(true_delta_of_two(mu, rate, epsilon, False)), high

@@ -1,8 +1,20 @@
 """The table of a comparison: one row for each accountant."""
 
+import json
+
 import pytest
 
-from accountant import BoundedRangeLoss, Comparison, LaplaceLoss, PureLoss, Tight, compare
+from accountant import (
+    BoundedRangeLoss,
+    Comparison,
+    GaussianLoss,
+    LaplaceLoss,
+    PureLoss,
+    Tight,
+    ZCDPLoss,
+    compare,
+    compare_deltas,
+)
 from accountant.reports.comparison import Row
 
 
@@ -37,3 +49,18 @@ def test_what_was_asked_is_shown_rounded_up():
     comparison = compare(PureLoss(1.0), delta=1 / 30_000)
     assert "at delta 3.33334e-05 by" in repr(comparison)
     assert str(comparison).startswith("epsilon at delta 3.33334e-05\n")
+
+
+def test_a_row_without_a_bound_formats_as_a_number_and_says_why():
+    plan = ZCDPLoss(0.1) + GaussianLoss(0.5)
+    for comparison, text, none in (
+        (compare(plan, 1e-6), "inf", "epsilon"),
+        (compare_deltas(plan, 1.0), "1.0000", "delta"),
+    ):
+        unbounded = comparison.rows[4]
+        assert unbounded.accountant == "GDP"
+        assert not unbounded.has_bound
+        assert f"{unbounded.value(comparison.asked):.4f}" == text
+        assert "cannot bound ZCDPLoss" in str(comparison)
+        assert comparison.best.has_bound
+        assert json.loads(comparison.to_json())["rows"][4][none] is None

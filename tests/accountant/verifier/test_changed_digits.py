@@ -87,6 +87,10 @@ def test_a_changed_parameter_of_a_lattice_is_found_or_harmless(road, name):
     assert said[False] or name in ("a", "slack", "bits", "first", "step")
 
 
+# Of proofs whose check takes a second, so many digits are drawn; of the others all are changed.
+DRAWN_DIGITS = {"lattice": 80, "without replacement": 80}
+
+
 def scaled(value, factor):
     """A whole number, or one as hexadecimal digits, times a factor."""
     return round(value * factor) if isinstance(value, int) else (
@@ -95,9 +99,12 @@ def scaled(value, factor):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("road", PLANS)
-def test_every_changed_digit_is_found_or_harmless(road):
+def test_changed_digits_are_found_or_harmless(road):
     rng = np.random.default_rng(26)
-    for place, allowed in digits(proof_of(road).decode()):
+    every = list(digits(proof_of(road).decode()))
+    count = min(len(every), DRAWN_DIGITS.get(road, len(every)))
+    drawn = rng.choice(len(every), count, replace=False)
+    for place, allowed in [every[i] for i in sorted(drawn)]:
         was = proof_of(road).decode()[place]
         for other in rng.choice([one for one in allowed if one != was], 3, replace=False):
             refuse_false_claims(road, place, other)

@@ -101,7 +101,7 @@ SMALL = [
     ("groups of sampled records", Grouped(PoissonSampled(GaussianLoss(0.5), 0.25), 2), 1e-3),
     ("Laplaces of two scales", 2 * LaplaceLoss(0.1) + LaplaceLoss(0.06), 1e-3),
 ]  # fmt: skip
-THOROUGH, CHUNK = 500, 20
+THOROUGH, CHUNK = 300, 20
 
 
 def verdict_of(name, plan, delta):

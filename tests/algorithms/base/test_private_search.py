@@ -94,7 +94,7 @@ def test_the_whole_search_keeps_within_epsilon_and_says_what_it_costs():
     whole = Tight().epsilon(search.plan_, 1e-6)
     one = Tight().epsilon(search.plan_.part, 1e-6)
     assert 0.99 * 3.0 < whole <= 3.0
-    assert one < whole / 1.3
+    assert one < whole / 1.25
     said = search.summary()
     assert f"{format_guarantee(whole, 1e-6)}: one record exchanged" in said
     assert f"alone is ({short_upper(one)}, 1e-06)" in said
