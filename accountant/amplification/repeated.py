@@ -38,9 +38,9 @@ from accountant.plans.plan import Item, Plan, as_plan
 LOG_ORDERS = (-9.0, 16.0, 1001)
 # Numbers of cells, and of lines and corners, of `_profile_terms`.  Any numbers give a valid bound.
 CELLS, CORNERS = 2048, 256
-# A sum takes hundreds of profiles of one run.  So a profile at many more epsilons than the first
-# number is summed at about so many of them, or at one in ``MAX_SPACING`` where that is more.
-SUMMED_EPSILONS, MAX_SPACING = 4_096, 32
+# A sum takes hundreds of profiles of one run.  So a profile at many epsilons is summed at about so
+# many of them.
+SUMMED_EPSILONS = 4_096
 # Lines and corners are searched until this share of the logarithm of the greatest ratio.
 SMALL_SHARE = 1e-3
 
@@ -164,7 +164,7 @@ class Repeated(Loss):
         e, largest = epsilons(epsilon), self.max_loss
         # The profile falls, so that its value at 1e300 is a bound beyond; differences stay finite.
         finite = np.minimum(e, 1e300)
-        spacing = min(finite.size // SUMMED_EPSILONS, MAX_SPACING)
+        spacing = finite.size // SUMMED_EPSILONS
         if spacing < 2:
             return np.where(e < largest, self._summed_profile(finite), 0.0)
         rising = np.unique(finite)
@@ -182,7 +182,8 @@ class Repeated(Loss):
         """Return the sum of the shifted profiles at each epsilon, rounded up, and at most 1."""
         weights, shifts = _profile_terms(self)
         delta = ordered_dot(self.loss.profile_any_epsilon(epsilon[..., None] - shifts), weights)
-        return np.minimum(delta * (1 + 2 * ACCURACY), 1.0)
+        capped: Array = np.minimum(delta * (1 + 2 * ACCURACY), 1.0)
+        return capped
 
 
 def _bound_at(repeated: Repeated, order: Array) -> Array:

@@ -59,8 +59,8 @@ class BoundedRangeLoss(BoundedLoss):
     Examples
     --------
     >>> from accountant import BoundedRangeLoss
-    >>> round(BoundedRangeLoss(1.0).rho, 3)
-    0.125
+    >>> round(BoundedRangeLoss(1.0).rho, 4)
+    0.1233
     """
 
     epsilon: float

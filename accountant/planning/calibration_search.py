@@ -97,7 +97,8 @@ def bracket_target(cost: PlanCost, target: float) -> tuple[float, float]:
     for stride in range(1, STRIDES + 1):
         jump = FIRST_STRIDE * (2.0**stride - 1)
         for side, sign in enumerate((1.0, -1.0)):
-            end = _clipped_power_of_two(math.log2(start) + sign * jump)
+            exponent = math.log2(start) + sign * jump
+            end = float(2.0 ** max(-POWER_LIMIT, min(POWER_LIMIT, exponent)))
             beyond = missing[side]
             if beyond is not None:
                 end = geometric_mean(furthest[side], beyond)
@@ -130,10 +131,6 @@ def secant_bracket(cost: PlanCost, target: float, start: float) -> tuple[float, 
         if not 1e-290 < current < 1e290:
             return None
     return None
-
-
-def _clipped_power_of_two(exponent: float) -> float:
-    return float(2.0 ** max(-POWER_LIMIT, min(POWER_LIMIT, exponent)))
 
 
 def on_the_private_side(

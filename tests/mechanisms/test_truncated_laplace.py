@@ -50,7 +50,8 @@ def test_outcomes_that_cannot_be_are_never_called_pure():
     assert made.loss.infinity > 0
     assert TruncatedLaplaceLoss(1000.0, 600.0).profile(800.0) == 1.0
     assert TruncatedLaplaceLoss(800.0, 1000.0).infinity == pytest.approx(math.exp(-200) / 2)
-    assert TruncatedLaplace(1.0, 11.0).loss.rho == pytest.approx(0.5)
+    # that of Laplace noise, less what the mass of the finite losses lacks to 1
+    assert 0.366 < TruncatedLaplace(1.0, 11.0).loss.rho < math.exp(-1)
 
 
 def test_truncated_laplace_meets_its_formula():

@@ -64,7 +64,9 @@ def test_issue_two_acceptance():
     upper = PLD().epsilon(plan, 1e-6)
     assert 1.3675714751 <= upper <= 1.3675714751 + 1e-4
     assert all(one.epsilon(plan, 1e-6) > upper for one in (Basic(), Advanced(), ZCDP(), RDP()))
-    assert ZCDP().epsilon(49 * BoundedRangeLoss(0.053808), 1e-6) == pytest.approx(0.84391, abs=5e-6)
+    # .84391 has rho epsilon^2 / 8, which is above the supremum of the curve
+    by_rho = ZCDP().epsilon(49 * BoundedRangeLoss(0.053808), 1e-6)
+    assert 0.84388 < by_rho < 0.84391
 
 
 def test_optimal_composition_of_equal_pure_losses():
@@ -82,7 +84,8 @@ def test_frank_wolfe_golden_values():
     pure, ranged = 49 * PureLoss(0.053808), 49 * BoundedRangeLoss(0.053808)
     assert Basic().epsilon(pure, 1e-6) == pytest.approx(2.63659, rel=1e-5)
     assert Advanced().epsilon(pure, 1e-6) == pytest.approx(1.59706, rel=1e-5)
-    assert ZCDP().epsilon(pure, 1e-6) == pytest.approx(1.77766, rel=1e-5)
+    # published 1.77766 has rho epsilon^2 / 2 in place of epsilon tanh(epsilon / 2)
+    assert ZCDP().epsilon(pure, 1e-6) == pytest.approx(1.777424, rel=1e-6)
     assert RDP().epsilon(pure, 1e-6) == pytest.approx(1.69443, rel=1e-5)
     assert PLD().epsilon(pure, 1e-6) == pytest.approx(1.59706, rel=1e-5)
     assert drv_epsilon(0.053808, 49, 1e-6) == pytest.approx(2.12565, rel=1e-5)

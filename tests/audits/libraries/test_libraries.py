@@ -26,7 +26,7 @@ from tests.docs.blocks import DOCS
 
 # what each library must be caught at, where it is installed in the version that is known
 FAULTS = {
-    "numpy": 2, "opendp": 4, "diffprivlib": 5, "dp-accounting": 3, "opacus": 1,
+    "numpy": 2, "opendp": 4, "diffprivlib": 5, "dp-accounting": 4, "opacus": 1,
 }  # fmt: skip
 KNOWN = {"opendp": "0.16.0", "diffprivlib": "0.6.6", "dp-accounting": "0.6.0", "opacus": "1.5.4"}
 
@@ -39,7 +39,7 @@ def _quiet(recwarn):
 
 # its answer is the round-off of an FFT, which the processor decides: 5.431121 on Intel Xeon, below
 # the truth of 5.431264, and 5.431430 on AMD EPYC, above it
-ROUND_OFF = "dp-accounting: pld, delta 1e-10"
+ROUND_OFF = {"dp-accounting: pld, delta 1e-10", "dp-accounting: pld, fine-tuning at delta 1e-12"}
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -50,10 +50,10 @@ def test_known_faults_are_found_and_sound_controls_survive(library):
         pytest.skip(missing[library])
     settings = Settings(20_000, 0.95, 7)
     rows = [case.run(settings) for case in found]
-    assert {row.subject for row in rows if not row.as_expected} <= {ROUND_OFF}
+    assert {row.subject for row in rows if not row.as_expected} <= ROUND_OFF
     if KNOWN.get(library, version(library)) == version(library):
         fell = {row.subject for row in rows if row.outcome is Outcome.FALSIFIED}
-        fell |= {row.subject for row in rows} & {ROUND_OFF}
+        fell |= {row.subject for row in rows} & ROUND_OFF
         assert len(fell) == FAULTS[library], fell
     if library != "numpy":
         assert any(row.outcome is Outcome.SURVIVED for row in rows)

@@ -49,13 +49,13 @@ def test_monotone_is_true_or_false(make, bad):
 
 
 def test_the_exponential_mechanism_of_mcsherry_and_talwar():
-    # odds e^(e0 u / 2D), range e0, rho e0^2 / 8
+    # odds e^(e0 u / 2D), range e0, rho at most e0^2 / 8
     d, e0 = 3.0, 0.8
     mechanism, utility = Exponential(2 * d / e0, d), np.array([5.0, 1.0, 0.0])
     log_p = mechanism.log_density([0, 1, 2], utility)
     assert log_p - log_p[2] == pytest.approx(e0 * utility / (2 * d), rel=1e-13)
     assert mechanism.loss.epsilon == pytest.approx(e0, rel=1e-15)
-    assert mechanism.loss.rho == pytest.approx(e0**2 / 8, rel=1e-14)
+    assert 0.99 * e0**2 / 8 < mechanism.loss.rho < e0**2 / 8
 
 
 HUGE = [[1e308, -1e308, 0.0], [-1.7e308, 1.7e308, 0.0], [-1.7e308] * 3, [1.7e308] * 3]
