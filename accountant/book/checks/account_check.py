@@ -40,7 +40,7 @@ from accountant.book.limits.user_totals import Spend, UserTotals
 from accountant.book.limits.windows import Parts, decoded, encoded
 from accountant.book.log import Log
 from accountant.errors import DatasetClosed, LedgerCorrupt, LedgerViolated
-from accountant.ledger.totals import CompositionNotion, Total, largest_total
+from accountant.ledger.totals import CompositionNotion, Total, is_at_least, largest_total
 from accountant.plans.plan import Repeat, as_plan
 from accountant.serialisation.plan_json import PlanFileError, from_dict, to_dict
 
@@ -254,33 +254,45 @@ class ChargeCheck:
         elif account.buckets is not None:
             after = largest_total([before, *self._check_buckets(notion, facts, spend)])
         else:
-            after = self._in_either_order(notion, before, spend(before), facts)
+            after = spend(before)
         if account.window is not None:
             self._check_parts(entry, spend)
         # Texts are compared first, which is quick, but one decimal number has several texts.
-        stated = facts["total"]
-        if stated != notion.encode(after) and notion.decode(stated) != after:
-            self._refuse("its total is not the sum of what was spent")
+        if facts["total"] != notion.encode(after):
+            after = self._stated_total(notion, before, after, facts)
         if exceeds_every_way(notion, after, self._each_total()):
             self._refuse("spends more than the budget")
         self._standing = Standing(notion, after)
 
-    def _in_either_order(
+    def _stated_total(
         self,
         notion: CompositionNotion[Any],
         before: Total[Any],
-        after: Total[Any],
+        computed: Total[Any],
         facts: dict[str, Any],
     ) -> Total[Any]:
-        """Return ``after``, or the stated total where it was rounded up in another order.
+        """Return the stated total, where another version may have computed it.
 
         Earlier versions added the parts of a repeated release to ``before`` one by one.
         """
+        stated = notion.decode(facts["total"])
         is_release = facts["kind"] == "reserve" and "repr" not in facts["loss"]
-        if facts["total"] == notion.encode(after) or not is_release:
-            return after
-        in_parts = notion.after(before, from_dict(facts["loss"]))
-        return in_parts if notion.decode(facts["total"]) == in_parts else after
+        if not self._is_paid(facts, stated, computed) and not (
+            is_release and stated == notion.after(before, from_dict(facts["loss"]))
+        ):
+            self._refuse("its total is not the sum of what was spent")
+        return stated
+
+    def _is_paid(self, facts: dict[str, Any], stated: Total[Any], computed: Total[Any]) -> bool:
+        """Return whether a stated total is the computed one, or more than it by the cost of plans.
+
+        A version with coarser bounds may have charged more for a plan.  The plans of users are
+        computed again with each of their charges.
+        """
+        has_plans = facts["kind"] == "plan" or self._users is not None
+        return stated == computed or (
+            has_plans and is_at_least(stated, computed, CERTIFIED_ROUND_OFF)
+        )
 
     def _each_total(self) -> list[Total[Any]] | None:
         """Return the totals of users or buckets that have budgets of their own; else None."""
@@ -292,11 +304,11 @@ class ChargeCheck:
         self, notion: CompositionNotion[Any], facts: dict[str, Any], spend: Spend
     ) -> list[Total[Any]]:
         """Check what a charge says of each bucket that paid, and return their totals."""
-        stated = facts["buckets"]
-        ends = {bucket: spend(self._bucket_totals.get(bucket, notion.zero)) for bucket in stated}
-        if not ends or ends != {
-            bucket: notion.decode(encoded_total) for bucket, encoded_total in stated.items()
-        }:
+        ends = {bucket: notion.decode(total) for bucket, total in facts["buckets"].items()}
+        if not ends or not all(
+            self._is_paid(facts, end, spend(self._bucket_totals.get(bucket, notion.zero)))
+            for bucket, end in ends.items()
+        ):
             self._refuse("its total is not the sum of what a bucket spent")
         self._bucket_totals.update(ends)
         return list(ends.values())
@@ -305,10 +317,14 @@ class ChargeCheck:
         """Check what a charge says of each month, or of each day."""
         account = self._account
         charge = Charge(account.notion, spend, None, entry.window_time)
-        ends = charge.parts_after(account.window, account.parts_at(self._last_charge))
-        stated = entry.facts["parts"]
-        if stated != encoded(charge.notion, ends) and decoded(charge.notion, stated) != ends:
-            self._refuse("its parts are not the sums of what was spent in them")
+        computed = charge.parts_after(account.window, account.parts_at(self._last_charge))
+        ends = computed
+        if entry.facts["parts"] != encoded(charge.notion, computed):
+            ends = decoded(charge.notion, entry.facts["parts"])
+            if ends.keys() != computed.keys() or not all(
+                self._is_paid(entry.facts, ends[part], computed[part]) for part in ends
+            ):
+                self._refuse("its parts are not the sums of what was spent in them")
         self._all_parts.update(ends)
 
     def _check_runs(self, facts: dict[str, Any], entry: LogEntry) -> None:
@@ -358,10 +374,11 @@ class ChargeCheck:
             self._refuse("its total is less than what its plan costs")
 
     def _cost(self, facts: dict[str, Any]) -> Total[Any]:
-        """Return the cost of an entry's loss, as entries round it.
+        """Return the cost of an entry's loss, which is stated and at least what it costs.
 
-        The loss of a class that no package declares is stated by its repr alone.  It cannot be
-        computed anew, so that its stated cost is believed.
+        A version with coarser bounds may have charged more.  The loss of a class that no package
+        declares is stated by its repr alone.  It cannot be computed anew, so that its stated cost
+        is believed.
         """
         notion, loss = self._account.notion_in(facts), facts["loss"]
         if "repr" in loss:
@@ -375,9 +392,12 @@ class ChargeCheck:
                 self._costs[key] = encoded_cost, notion.decode(encoded_cost)
             self._last_loss_key, self._last_cost = loss_key, self._costs[key]
         encoded_cost, cost = self._last_cost
-        if encoded_cost != facts["cost"]:
+        if encoded_cost == facts["cost"]:
+            return cost
+        stated_cost = notion.decode(facts["cost"])
+        if not is_at_least(stated_cost, cost, CERTIFIED_ROUND_OFF):
             self._refuse("its cost is not what its loss costs")
-        return cost
+        return stated_cost
 
     def _refuse(self, why: str) -> None:
         raise LedgerCorrupt(self._log.name, why, self._seq)
