@@ -31,6 +31,8 @@ from accountant.book.chain.entries import (
     canonical_json,
     limits_of,
     next_hash,
+    run_key,
+    step_key,
 )
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import SQLiteBookFile, rewritten
@@ -343,3 +345,8 @@ def test_the_version_that_lists_quotas_spends_from_no_data_set_with_quotas_of_to
     with Book.open(place.url) as book:
         assert book.spent("limited") == 0
         book.verify()
+
+
+def test_the_keys_of_runs_are_as_every_log_has_them():
+    assert run_key("d", "monday") == '{"dataset":"d","run":"monday"}'
+    assert step_key(3, 1) == '{"run":3,"step":1}'

@@ -280,3 +280,13 @@ def test_regressions_are_tuned(model, targets):
     assert Tight().epsilon(search.plan_, 1e-6) <= 6.0
     with pytest.raises(BudgetExceeded):
         search.fit(X, targets, ledger=budget)
+
+
+def test_a_search_of_a_classifier_without_classes_is_refused_before_the_labels_are_read():
+    search = PrivateSearchCV(
+        PrivateLogisticLasso(1.0, 0.0, rounds=2), RADII, epsilon=3.0,
+        tries=GeometricTries(0.9), random_state=0,
+    )  # fmt: skip
+    with pytest.raises(ParameterError, match="classes must be"):
+        search.fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    assert not hasattr(search, "plan_")

@@ -969,3 +969,12 @@ def test_a_bound_that_depends_on_the_data_makes_a_comparison_count_as_released()
 
     found = record(above_its_own_mean, ONES, ONES[:3], claim=1.5)
     assert (found.sound, found.cost) == (True, pytest.approx(1.5))
+
+
+def test_a_coin_that_is_charged_may_come_after_one_that_is_not():
+    def two_coins(x, rng):
+        return [bool(rng.random() < 0.3), bool(rng.random() < x)]
+
+    found = record(two_coins, 0.5, 0.75)
+    assert found.sound, found
+    assert found.cost == pytest.approx(np.log(2), rel=1e-9)
