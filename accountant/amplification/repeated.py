@@ -164,10 +164,10 @@ class Repeated(Loss):
         e, largest = epsilons(epsilon), self.max_loss
         # The profile falls, so that its value at 1e300 is a bound beyond; differences stay finite.
         finite = np.minimum(e, 1e300)
-        spacing = finite.size // SUMMED_EPSILONS
+        rising = np.unique(finite)
+        spacing = rising.size // SUMMED_EPSILONS
         if spacing < 2:
             return np.where(e < largest, self._summed_profile(finite), 0.0)
-        rising = np.unique(finite)
         ends = np.unique(np.append(rising[::spacing], rising[-1]))
         delta_at_ends = self._summed_profile(ends)
         # delta is convex in e^epsilon, and so below its chords.

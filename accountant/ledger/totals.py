@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -66,12 +65,8 @@ def largest_total(totals: Iterable[Total[Any]]) -> Total[Any]:
     return Total(max(spent), max(infinity))
 
 
-def is_at_least(total: Total[Any], other: Total[Any], round_off: float) -> bool:
-    """Return whether a total is in each sum at least another one.
-
-    Floats may be less by the share ``round_off``: another machine may compute other last digits.
-    Decimals are exact.  No number is at least another one where either is NaN.
-    """
+def is_at_least(total: Total[Any], other: Total[Any]) -> bool:
+    """Return whether a total is in each sum at least another one; NaN is at least nothing."""
     sums, other_sums = (
         [
             *(amounts.spent if isinstance(amounts.spent, tuple) else (amounts.spent,)),
@@ -79,10 +74,7 @@ def is_at_least(total: Total[Any], other: Total[Any], round_off: float) -> bool:
         ]
         for amounts in (total, other)
     )
-    return all(
-        np.all(x >= (y if isinstance(y, Decimal) else y * (1 - round_off)))
-        for x, y in zip(sums, other_sums, strict=True)
-    )
+    return all(np.all(x >= y) for x, y in zip(sums, other_sums, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ and K(0) is 0, or below it where some outcomes are impossible on the neighbour. 
 K lies below its chord, which bounds the supremum there in closed form; below the first order it
 lies under the chord from the origin, and above the last one D is at most the largest loss.
 
-Proof: `docs/proofs/renyi.md`, section 4.
+Proof: `docs/proofs/zcdp.md`.
 
 References: Bun & Steinke (2016), Definition 1.1; Harrison & Manurangsi (2025), arXiv 2510.25746.
 """
@@ -25,11 +25,14 @@ from numpy.typing import ArrayLike
 
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ULP, round_up
+from accountant.numerics.rounding import ULP, round_up, round_up_to_bits
 
 # The supremum is found to this relative accuracy, where the round-off of the curve allows it.
 RELATIVE_WIDTH = 1e-9
 COARSE_ORDERS = 64  # the orders of the first round
+# A rho is rounded up to so many binary digits, 1e-11 of itself: another machine, whose functions
+# differ in the last digits, then charges the same, and finds what this one charged in a book.
+KEPT_BITS = 37
 
 
 class BoundedRenyiCurve(Protocol):
@@ -65,11 +68,12 @@ class BoundedRenyiCurve(Protocol):
 def rho_of_pure(epsilon: float) -> float:
     """Return ``epsilon tanh(epsilon / 2)``, the least rho of all epsilon-DP releases, rounded up.
 
-    It is the divergence of order 1 of binary randomised response (`docs/proofs/renyi.md`, 4).
+    It is the divergence of order 1 of binary randomised response (`docs/proofs/zcdp.md`, 2).
     """
     if epsilon == 0 or math.isinf(epsilon):
         return epsilon
-    return max(round_up(epsilon * math.tanh(epsilon / 2), 8), 1e-300)
+    rho = round_up(epsilon * math.tanh(epsilon / 2), 8)
+    return max(round_up_to_bits(rho, KEPT_BITS), 1e-300)
 
 
 def rho_of_bounded(loss: BoundedRenyiCurve) -> float:
@@ -113,7 +117,7 @@ def least_rho(loss: BoundedRenyiCurve) -> float:
         divergence = np.concatenate([divergence, _divergences(loss, new)])
         a, first_index = np.unique(np.concatenate([a, new]), return_index=True)
         divergence = divergence[first_index]
-    return round_up(upper, 16)
+    return round_up_to_bits(round_up(upper, 16), KEPT_BITS)
 
 
 def _chord_suprema(a: Array, divergence: Array) -> Array:

@@ -290,9 +290,7 @@ class ChargeCheck:
         computed again with each of their charges.
         """
         has_plans = facts["kind"] == "plan" or self._users is not None
-        return stated == computed or (
-            has_plans and is_at_least(stated, computed, CERTIFIED_ROUND_OFF)
-        )
+        return stated == computed or (has_plans and is_at_least(stated, computed))
 
     def _each_total(self) -> list[Total[Any]] | None:
         """Return the totals of users or buckets that have budgets of their own; else None."""
@@ -395,7 +393,7 @@ class ChargeCheck:
         if encoded_cost == facts["cost"]:
             return cost
         stated_cost = notion.decode(facts["cost"])
-        if not is_at_least(stated_cost, cost, CERTIFIED_ROUND_OFF):
+        if not is_at_least(stated_cost, cost):
             self._refuse("its cost is not what its loss costs")
         return stated_cost
 

@@ -415,3 +415,13 @@ def test_a_pure_loss_of_any_size_costs_something_and_none_costs_nothing(epsilon)
         repeated = Repeated(PureLoss(epsilon), tries)
         for scaled in (repeated, Repeated(PureLoss(epsilon / repeated.max_loss), tries)):
             assert 0 < scaled.inverse_profile(1e-9) <= scaled.max_loss
+
+
+def test_a_profile_at_many_epsilons_is_above_the_sum_and_near_it():
+    node = Repeated(GaussianLoss(0.2), TRIES[1])
+    many = np.linspace(0.2, 3.0, 20_001)
+    at_once = node.profile(many)
+    some = slice(None, None, 97)
+    assert np.all(at_once[some] >= node.profile(many[some]) * (1 - 1e-12))
+    assert np.all(at_once[some] <= node.profile(many[some]) * (1 + 1e-2))
+    assert np.array_equal(node.profile(np.full(20_000, 0.7)), np.full(20_000, node.profile(0.7)))

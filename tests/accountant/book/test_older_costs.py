@@ -40,7 +40,7 @@ def test_what_an_older_version_charged_too_much_stays_charged(stored_book):
 
 def test_what_costs_more_than_was_charged_is_found(stored_book):
     with Book.create(stored_book.url) as book:
-        written(book, 0.9)
+        written(book, 1 - 1e-9)
     with (
         Book.open(stored_book.url) as book,
         pytest.raises((LedgerCorrupt, LedgerViolated), match="not what its loss costs"),
