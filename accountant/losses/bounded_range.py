@@ -20,7 +20,7 @@ from accountant.losses.loss import Loss, SymmetricLoss, epsilons, orders
 from accountant.losses.loss_numerics import MANY_PAIRS_BY_RENYI, LossNumerics
 from accountant.numerics import Array
 from accountant.numerics.logspace import log1mexp
-from accountant.numerics.rounding import ULP, round_up, round_up_square
+from accountant.numerics.rounding import round_up, round_up_square, round_up_sum
 
 
 class BoundedLoss(SymmetricLoss):
@@ -101,24 +101,22 @@ class BoundedRangeLoss(BoundedLoss):
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the supremum over t of the two-point Rényi divergences, in closed form."""
-        # With c = e^-e0 and b = order - 1, the moment is
-        #     e^{bt} [(1 - c^{b+1}) - e^t (c - c^{b+1})] / (1 - c);
-        # its derivative in t vanishes at
-        #     e^t = [(1 - c^{b+1}) / (b + 1)] / [c (1 - c^b) / b],
-        # where the moment is e^{bt} (1 - c^{b+1}) / ((b + 1) (1 - c)).  The last quotient is
-        # [1 + c (1 - c^b) / (1 - c)] / (1 + b), in which nothing cancels where b is small.
-        b, e0 = orders(order) - 1, self.epsilon
-        log_1_less_c_to_b = log1mexp(-b * e0)  # ln(1 - c^b)
-        log_growth = log1mexp(-(b + 1) * e0) - np.log1p(b)
-        log_fall = log_1_less_c_to_b - np.log(b) - e0
-        t = log_growth - log_fall
-        log_quotient = np.log1p(np.exp(log_1_less_c_to_b - log1mexp(np.array(-e0)) - e0))
-        factor = (log_quotient - np.log1p(b)) / b
-        size = np.abs(log_growth) + np.abs(log_fall) + e0 + (log_quotient + np.log1p(b)) / b
-        divergence = t + factor + 16 * ULP * (1 + size)
-        return np.minimum(
-            np.minimum(divergence, orders(order) * round_up_square(e0, 8)), round_up(e0)
+        # The moment is e^{(a-1)t} [(1 - c^a) - e^t (c - c^a)] / (1 - c), c = e^-e0; its derivative
+        # in t vanishes at e^t = (a-1)(1 - c^a) / (a (c - c^a)), where it is
+        # e^{(a-1)t} (1 - c^a) / (a (1 - c)).
+        a, e0 = orders(order), self.epsilon
+        log_1_less_c_to_a = log1mexp(-a * e0)  # ln(1 - c^a)
+        log_1_less_c_to_a_less_1 = log1mexp(-(a - 1) * e0)  # ln(1 - c^{a-1})
+        log_share = np.log((a - 1) / a)
+        t = log_share + log_1_less_c_to_a + e0 - log_1_less_c_to_a_less_1
+        size_of_t = (
+            np.abs(log_share) + np.abs(log_1_less_c_to_a) + e0 + np.abs(log_1_less_c_to_a_less_1)
         )
+        t = round_up_sum(t, size_of_t)
+        log_factor = log_1_less_c_to_a - np.log(a) - log1mexp(np.array(-e0))
+        size = np.abs(log_factor) + np.abs(log_1_less_c_to_a) + np.log(a)
+        divergence = t + round_up_sum(log_factor, size) / (a - 1)
+        return np.minimum(np.minimum(divergence, a * round_up_square(e0, 8)), round_up(e0))
 
     def for_group(self, size: int) -> BoundedRangeLoss:
         """Return the loss whose range is ``size`` times as large: ranges of records add up."""
