@@ -1,11 +1,17 @@
 """Every inequality against channels that can be enumerated: no exact value may exceed its bound.
 
-A channel is a table of the probabilities of a user's private reports, with a row for each input.
+A channel is an epsilon-LDP randomiser as a matrix: the probabilities of a user's private reports, a
+row for each input, which mostly is a point of the cube {-1, 1}^p.  With p small, mutual information
+and the best decoding are sums.  The shapes of matrices are in parentheses.
+
 The claims bound what reports say about the point of a hard family: the information I(V; Z), the
 divergence KL(M_0 || M_v) of the reports' laws, or the probability of decoding the point.  M_v is
 the law of all reports if the records come from point v, and M_0 if they come from P_0, the mixture
 of all points.  "Printed" claims are the papers' own, the others are this project's sharper ones.
 Users report at once, or in turn, each knowing the reports before.
+
+The hard laws of sparse regression are those of `SignedBasis`: signs x and a label y of size a,
+whose law is uniform but for a factor 1 + lean * (sign of v) * (y x_j / a) at the point v = +-e_j.
 
 `enumerate_checks` returns the rows that the command line prints, of each claim the closest one.
 """
@@ -16,6 +22,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import final
 
 import numpy as np
@@ -24,16 +31,6 @@ from accountant.domains import IntegerRange
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from audits.minimax.bounds.label_optimisation import sign_correlation
-from audits.minimax.checks.channels import (
-    best_decoding_rate,
-    channels,
-    coordinate_response,
-    joint_distribution,
-    kl_divergences,
-    mutual_information,
-    point_distributions,
-    translation_channel,
-)
 from audits.minimax.decoding.decoding_rates import most_right
 from audits.minimax.families.label_family import LabelFamily
 from audits.minimax.families.signed_basis import SignedBasis
@@ -307,3 +304,82 @@ def c_two(law: Array) -> float:
     middle = law.mean(axis=0)
     scores = (law - middle) / np.sqrt(middle)
     return float(np.linalg.norm(scores, 2) ** 2) / len(law)
+
+
+def cube(p: int) -> Array:
+    """All of ``{-1, 1}^p``, (2^p, p)."""
+    bits = (np.arange(2 ** IntegerRange(1, 12).check("p", p))[:, None] >> np.arange(p)) & 1
+    signs: Array = np.where(bits, 1.0, -1.0)
+    return signs
+
+
+def point_distributions(family: SignedBasis) -> Array:
+    """The distribution of ``w = y x / a`` under every point, (2p, 2^p).
+
+    w is sufficient: given w, (x, y) has one distribution under every point.
+    """
+    w = cube(family.p)
+    signs = np.concatenate([w.T, -w.T])
+    chances: Array = (1 + family.lean * signs) / len(w)
+    return chances
+
+
+def coordinate_response(p: int, at: int, epsilon: float) -> Array:
+    """The sign of one coordinate of w by randomised response: (2^p, 2)."""
+    is_positive = cube(p)[:, at] > 0
+    keep = 1 / (1 + math.exp(-epsilon))
+    positive_chance = np.where(is_positive, keep, 1 - keep)
+    return np.stack([positive_chance, 1 - positive_chance], axis=1)
+
+
+def translation_channel(members: Array, epsilon: float) -> Array:
+    """Report z is likelier by ``e^eps`` if ``w z`` is among the members: (2^p, 2^p).
+
+    ``members`` marks points of the cube.  Every set of them is an eps-LDP channel: each row has the
+    same weights in another order, and so the same sum.
+    """
+    number = np.arange(len(members))
+    # w z has a 1 bit where w and z agree
+    agreeing = (len(members) - 1) ^ number[:, None] ^ number
+    weights = np.where(members[agreeing], math.exp(epsilon), 1.0)
+    channel: Array = weights / weights.sum(axis=1, keepdims=True)
+    return channel
+
+
+def channels(p: int, epsilon: float, rng: np.random.Generator) -> Iterator[tuple[str, Array]]:
+    """Named epsilon-LDP channels on the cube: one sign, half-spaces, random sets, random noise."""
+    yield "sign of a coordinate", coordinate_response(p, 0, epsilon)
+    sums = cube(p).sum(axis=1)
+    for threshold in range(-p + 2, p + 1, 2):
+        yield f"half-space from {threshold}", translation_channel(sums >= threshold, epsilon)
+    for _ in range(3):
+        share = rng.uniform(0.1, 0.9)
+        yield "random set", translation_channel(rng.random(2**p) < share, epsilon)
+    # weights in [1, e^(eps / 2)] differ by a factor e^(eps / 2) at most, and so do the sums of rows
+    weights = np.exp(epsilon / 2 * rng.random((2**p, 5)))
+    yield "random weights", weights / weights.sum(axis=1, keepdims=True)
+
+
+def joint_distribution(tables: list[Array]) -> Array:
+    """The joint distribution of independent reports, (points, outcomes) each: (points, product)."""
+    return reduce(
+        lambda joint, table: (joint[:, :, None] * table[:, None]).reshape(len(joint), -1), tables
+    )
+
+
+def mutual_information(law: Array) -> float:
+    """``I(V; Z)`` of a uniform V, from (points, outcomes)."""
+    return float(kl_divergences(law, law.mean(axis=0)).mean())
+
+
+def kl_divergences(first: Array, second: Array) -> Array:
+    """``KL(first || second)`` along the last axis."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(first > 0, first * np.log(first / second), 0.0)
+    total: Array = terms.sum(axis=-1)
+    return total
+
+
+def best_decoding_rate(law: Array) -> float:
+    """The probability that a decoder is right that names the likeliest of equally likely points."""
+    return float(law.max(axis=0).sum() / len(law))

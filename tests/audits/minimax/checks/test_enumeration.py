@@ -21,7 +21,7 @@ from audits.minimax import (
     private_many_points,
     simulated_check,
 )
-from audits.minimax.checks.channels import channels, coordinate_response, cube
+from audits.minimax.checks.enumeration import channels, coordinate_response, cube
 from audits.minimax.information import contraction as contractions
 from audits.minimax.information.bernoulli_kl import (
     kl,

@@ -9,8 +9,7 @@ from scipy.stats import chi2
 
 from accountant.errors import ParameterError
 from audits.minimax import LabelFamily, SignedBasis, label_optimisation
-from audits.minimax.checks.channels import joint_distribution
-from audits.minimax.checks.enumeration import subset_channel
+from audits.minimax.checks.enumeration import joint_distribution, subset_channel
 from audits.minimax.families.paired_shares import PairedShares
 from audits.minimax.families.sign_means import SignCopies, SignMeans
 

@@ -8,8 +8,7 @@ from scipy.stats import binom, chi2
 
 from accountant.errors import ParameterError
 from audits.minimax import SignedBasis
-from audits.minimax.checks.channels import cube, point_distributions
-from audits.minimax.checks.enumeration import c_infinity, c_two
+from audits.minimax.checks.enumeration import c_infinity, c_two, cube, point_distributions
 
 FAMILIES = [SignedBasis(2, 0.7), SignedBasis(3, 1.0), SignedBasis(4, 0.3, 1.0)]
 each_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"p{f.p}-d{f.d}")
