@@ -13,7 +13,7 @@ from accountant.accountants import (
 )
 from accountant.accountants.advanced import Advanced
 from accountant.amplification import group_privacy, poisson_sampling, shuffling
-from accountant.amplification.allocation import allocation_renyi, few_steps
+from accountant.amplification.allocation import allocated_gaussian, few_steps
 from accountant.amplification.group_privacy import GroupLoss
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
@@ -403,12 +403,12 @@ TERMS = {
         ),
     },
     "Renyi curves of an epoch": {
-        "rule": Dropped(allocation_renyi, "renyi_absent", " + log_missed"),
+        "rule": Dropped(allocated_gaussian, "renyi_absent", " + log_missed"),
         "share of the sum": Dropped(
-            allocation_renyi, "_log_transform", "-math.log1p(-missed)", "math.log1p(missed)"
+            allocated_gaussian, "_log_transform", "-math.log1p(-missed)", "math.log1p(missed)"
         ),
         "two angles": Dropped(
-            allocation_renyi, "_log_transform", "missed = 2 * math.exp", "missed = 0.2 * math.exp"
+            allocated_gaussian, "_log_transform", "missed = 2 * math.exp", "missed = 0.2 * math.exp"
         ),
     },
     "rules of an epoch": {

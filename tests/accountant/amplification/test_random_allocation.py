@@ -34,8 +34,8 @@ from accountant import (
     to_json,
 )
 from accountant.amplification.allocation import allocation_profile
-from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
-from accountant.amplification.allocation.allocation_renyi import (
+from accountant.amplification.allocation.allocated_gaussian import (
+    AllocatedGaussian,
     chernoff_absent,
     log_moments,
     renyi_absent,

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from accountant.amplification.allocation import allocation_renyi, few_steps
+from accountant.amplification.allocation import allocated_gaussian, few_steps
 from accountant.numerics import lognormal_cut
 from accountant.numerics.lognormal_cut import CutTransform
 from tests.laws.error_bounds.epochs import excess_of_sum
@@ -74,12 +74,12 @@ def renyi_violation():
         truth = np.log(moments) / (order - 1)
         for efoldings in (1.0, 2.0, 3.0, 5.0):
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(allocation_renyi, "EFOLDINGS", efoldings)
-                made = allocation_renyi._log_transform
+                patch.setattr(allocated_gaussian, "EFOLDINGS", efoldings)
+                made = allocated_gaussian._log_transform
                 patch.setattr(
-                    allocation_renyi, "_log_transform", getattr(made, "__wrapped__", made)
+                    allocated_gaussian, "_log_transform", getattr(made, "__wrapped__", made)
                 )
-                found = allocation_renyi.renyi_absent(mu, 2, order)
+                found = allocated_gaussian.renyi_absent(mu, 2, order)
             if not np.all(truth <= found + 1e-12):
                 return f"mu {mu}, {efoldings} e-foldings: {found} is below {truth}"
     return ""
