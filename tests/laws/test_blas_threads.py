@@ -132,4 +132,4 @@ def test_the_accountant_leaves_no_sum_to_blas():
                 found.append(path.name)
     # sums of 32-bit words; whole matrices of a strategy, n^3 products: of their sums the round-off
     # is counted in whatever order, and what is decoded by them is noisy already
-    assert set(found) == {"write_ahead_log.py", "dense_matrix.py", "toeplitz.py"}
+    assert set(found) == {"sqlite.py", "dense_matrix.py", "toeplitz.py"}

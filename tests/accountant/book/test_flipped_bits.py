@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from accountant import Book, Budget, BudgetExceeded, LedgerCorrupt, OffPlan, ParameterError, Repeat
-from accountant.book.databases.write_ahead_log import has_flipped_bit
+from accountant.book.databases.sqlite import has_flipped_bit
 from accountant.errors import LedgerUnwritable
 from mechanisms import Laplace
 from tests.accountant.book.throwaway_books import SQLiteBookFile, unlooked

@@ -10,7 +10,7 @@ import pytest
 from accountant import Book, Budget, BudgetExceeded, LedgerCorrupt, Repeat
 from accountant.book.chain.entries import canonical_json, next_hash
 from accountant.book.chain.key_index import KeyTrie, descend, new_nodes
-from accountant.book.databases.write_ahead_log import has_flipped_bit
+from accountant.book.databases.sqlite import has_flipped_bit
 from mechanisms import Laplace
 from tests.accountant.book.test_damaged_indexes import written
 from tests.accountant.book.throwaway_books import rewritten, unlooked
