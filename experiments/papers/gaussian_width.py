@@ -12,9 +12,8 @@ import numpy as np
 from algorithms import GaussianFrankWolfe
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from audits.minimax.performance.algorithm_losses import estimator_loss, nearby_parameter
-from audits.minimax.performance.algorithm_table import AlgorithmEntry
+from audits.minimax.performance.algorithm_table import AlgorithmEntry, no_theorem
 from audits.minimax.performance.gap import measure_risk_gap
-from audits.minimax.performance.utility_theorems import no_theorem
 from experiments.charts import Curve, Options, over_seeds
 
 RECORDS, EPSILON, DELTA = 20_000, 1.0, 1e-6
