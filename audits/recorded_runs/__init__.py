@@ -2,6 +2,6 @@
 
 Files, lowest first: `call_sites`, `views`, `noisy_numbers`, `events`, `tape`; `questions`,
 `followed_steps`, `followed_values`; `draws`; `patches`; `comparisons`, `event_pairs`,
-`noise_shifts`, `spent`, `answer_costs`, `costs`; `findings`, `records`, `held_state`,
-`watched_lines`, `runs`; `verdict`, `hidden_draws`, `redrawn_coins`; `record`.
+`noise_shifts`, `spent`, `costs`; `findings`, `records`, `held_state`, `watched_lines`, `runs`;
+`verdict`, `hidden_draws`, `redrawn_coins`; `record`.
 """

@@ -6,16 +6,20 @@ added to have moved, so each noise must have moved too for the same outputs to c
 loss of the run is bounded by the losses of these moves, which `Spent` collects and `Tight`
 composes.  Noises are numbered, and those of one draw are a block with one law.
 
-`spent_between` charges the moves in turn.  First it charges some comparisons by themselves
-(`answer_costs`).  A noise that alone makes a released number has one possible move, which is
-*forced*; these are next, and then sums of Gaussian noise.  What remains is charged by the least
-cost of any moves.  The proofs of these statements are in docs/proofs/recorded_runs.md:
+`spent_between` charges the moves in turn.  First it charges comparisons by what their answers tell:
+*coins*, uniform numbers that are only compared with plain numbers, their *levels*, and
+*selections*, the places of extremes of scores with Gumbel noise (the exponential mechanism).  A
+noise that alone makes a released number has one possible move, which is *forced*; these are next,
+and then sums of Gaussian noise.  What remains is charged by the least cost of any moves.  The
+proofs of these statements are in docs/proofs/recorded_runs.md:
 
 1. Moves t_k of the noises that keep every released number, and which side of every comparison is
    greater, cost the sum of c_k |t_k|, if the density of noise k changes by at most e^{c_k |t|} over
    a distance t.
 2. Noise that alone makes a released number has one possible move, and costs the loss of its law at
    that shift.  A sum of Gaussian noises costs the loss of a Gaussian shift.
+3. A coin tells in which cell between its levels it lies, and a selection which score won: each
+   costs the loss between two laws on finitely many outcomes.
 """
 
 from __future__ import annotations
@@ -25,14 +29,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
-from audits.recorded_runs.answer_costs import gaussians_released, spend_coins, spend_selections
 from audits.recorded_runs.comparisons import ROUND_OFF
 from audits.recorded_runs.draws.declared_calls import Primitive, sensitivity_of
-from audits.recorded_runs.event_pairs import EventPair
+from audits.recorded_runs.draws.parametric_draws import pair_losses
+from audits.recorded_runs.event_pairs import EventPair, Moved
 from audits.recorded_runs.events import SEEDS, Call, Draw, Event, Question
 from audits.recorded_runs.noise_shifts import (
     NO_SOLUTION,
@@ -60,6 +65,9 @@ RESIDUAL_ROUND_OFF = 1e-13
 # (docs/proofs/recorded_runs.md), and the logarithm of a uniform number is exponential noise, which
 # is Laplace noise if a coin gives the sign.
 LIKE_LAPLACE = ("laplace", "log of uniform", "logistic")
+LEVEL_ROUND_OFF = 1e-12  # a level of a coin that is so near to 0 or 1 counts as 0 or 1
+# the factor of scores that turns the question for an extreme into that for the largest score
+SIGN_OF_EXTREME = {"argmax": 1.0, "argmin": -1.0}
 
 
 class _ForcedMoves(NamedTuple):
@@ -108,6 +116,127 @@ def spent_between(pairs: list[EventPair], laws: Laws) -> tuple[Spent, list[Confl
         _spend_parameter(pair, spent)
         _spend_call(pair, spent)
     return spent, conflicts
+
+
+def spend_coins(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Spend and remove the coins: uniform numbers that are compared with plain numbers.
+
+    The comparisons tell in which cell between its levels a coin lies.  So the loss is that between
+    the two laws of the cell, whose probabilities are the differences of successive levels in each
+    run (statement 3).  If the levels have another order in the second run, it is unknown.
+    """
+    remaining = Constraints(released=constraints.released)
+    levels: dict[int, list[tuple[float, float]]] = {}
+    for row in constraints.compared:
+        coin = _coin_levels(row.left, row.right, laws) or _coin_levels(row.right, row.left, laws)
+        if coin is None:
+            remaining.compared.append(row)
+            continue
+        for noise, data_level, neighbour_level in coin:
+            levels.setdefault(noise, []).append((data_level, neighbour_level))
+    for level_pairs in levels.values():
+        if all(data_level == neighbour_level for data_level, neighbour_level in level_pairs):
+            continue
+        ordered = sorted(
+            {
+                (_as_probability(data_level), _as_probability(neighbour_level))
+                for data_level, neighbour_level in level_pairs
+            }
+        )
+        cells = [np.diff([0.0, *(level[k] for level in ordered), 1.0]) for k in (0, 1)]
+        if min(cell.min() for cell in cells) < 0:
+            spent.levels_reordered = True
+            spent.unknown.append("the loss of a uniform number that is compared with many others")
+            continue
+        for loss, count in pair_losses(cells[0], cells[1]):
+            spent.losses[loss] += count
+    return remaining
+
+
+def _as_probability(level: float) -> float:
+    """Return the probability that a uniform number in [0, 1] is below a level."""
+    if level < LEVEL_ROUND_OFF:
+        return 0.0
+    return 1.0 if level > 1 - LEVEL_ROUND_OFF else level
+
+
+def _coin_levels(
+    noisy: Moved, threshold: Moved, laws: Laws
+) -> list[tuple[int, float, float]] | None:
+    """Return each noise of a comparison, with its level in both runs, where it is a coin.
+
+    ``noisy`` must be values plus one uniform noise each, v + f U, and ``threshold`` plain numbers
+    t: then U is compared with the level (t - v) / f.  The result is None for other sides.
+    """
+    noises, value, level = noisy.view.noises, noisy.view.value, threshold.view.value
+    if not noises.size:
+        return []
+    if (threshold.view.noises >= 0).any() or noises.shape[-1] != 1 or (noises < 0).any():
+        return None
+    if any(laws.block(k).law != "uniform" for k in {int(noises.min()), int(noises.max())}):
+        return None
+    noises = noises[:, 0]
+    with np.errstate(all="ignore"):
+        data_levels = (level - value) / noisy.view.factors[:, 0]
+        neighbour_levels = (level + threshold.gap - value - noisy.gap) / noisy.other_factors[:, 0]
+    return list(zip(noises.tolist(), data_levels.tolist(), neighbour_levels.tolist(), strict=True))
+
+
+def spend_selections(constraints: Constraints, laws: Laws, spent: Spent) -> Constraints:
+    """Spend and remove selections: the place of an extreme of scores with Gumbel noise.
+
+    The largest of scores s_j plus noises of scale b, and the smallest of scores -s_j less such
+    noises, is at place j with probability softmax(s / b)_j (statement 3).
+    """
+    remaining = Constraints(released=constraints.released)
+    noises_used_once = constraints.noises_used_once()
+    for row in constraints.compared:
+        sign = SIGN_OF_EXTREME.get(row.question.name, 0.0)
+        moved = row.left if sign < 0 else row.right
+        scores, noises = moved.view, moved.view.noises.ravel()
+        has_own_noises = scores.noises.shape[-1] == 1 and np.unique(noises).size == noises.size
+        if not (
+            sign
+            and has_own_noises
+            and moved.same_factors
+            and np.isin(noises, noises_used_once).all()
+            and laws.names(noises) == {"gumbel"}
+        ):
+            remaining.compared.append(row)
+            continue
+        scales = sign * scores.factors[:, 0] * laws.scales(noises)
+        scale = float(scales[0])
+        if scale < 0 or np.any(scales != scale):
+            remaining.compared.append(row)
+            continue
+        if not np.all(np.isfinite(moved.gap)) or scale == 0:
+            reason = "a score is no number, or the noise has scale 0"
+            spent.infinite.append((row.question.site, reason))
+            continue
+        probabilities = softmax(sign * scores.value / scale)
+        neighbour_probabilities = softmax(sign * (scores.value + moved.gap) / scale)
+        for loss, count in pair_losses(probabilities, neighbour_probabilities):
+            spent.losses[loss] += count
+    return remaining
+
+
+def gaussians_released(constraints: Constraints, laws: Laws) -> Constraints:
+    """Treat numbers with Gaussian noise that were compared as released.
+
+    The loss then is an upper bound, since a comparison reveals less than the numbers.
+    """
+    remaining = Constraints(released=list(constraints.released))
+    for row in constraints.compared:
+        sides = (row.left, row.right)
+        noises = np.concatenate([side.view.noises.ravel() for side in sides])
+        block_numbers = np.unique(laws.numbers_of_blocks(noises[noises >= 0]))
+        if any(laws.blocks[number].law == "gaussian" for number in block_numbers):
+            remaining.released += [
+                Released(side, row.question) for side in sides if (side.view.noises >= 0).any()
+            ]
+        else:
+            remaining.compared.append(row)
+    return remaining
 
 
 def _spend_parameter(pair: EventPair, spent: Spent) -> None:
