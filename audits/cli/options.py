@@ -25,6 +25,9 @@ REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", *FILES, "ba
            "strict")  # fmt: skip
 LIMITS = ("max_seconds", "max_memory", "max_processes")
 Text = str | None  # the type of an option without a default
+AllowImport = Annotated[
+    bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
+]
 
 
 @final

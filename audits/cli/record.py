@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from audits.cli.options import FILES, Options, takes
+from audits.cli.options import FILES, AllowImport, Options, takes
 
 FOUND, INCONCLUSIVE = 1, 3  # exit statuses: a claim was falsified, or nothing could be decided
 
@@ -33,9 +33,7 @@ def record(
         list[str] | None,
         typer.Option(metavar="PKG.MODULE:FUNCTION", help="A function that adds noise."),
     ] = None,
-    allow_import: Annotated[
-        bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
-    ] = False,
+    allow_import: AllowImport = False,
     *,
     options: Options,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from audits.cli.options import LIMITS, REPORTS, Options, takes
+from audits.cli.options import LIMITS, REPORTS, AllowImport, Options, takes
 
 
 @takes(*REPORTS[1:], *LIMITS, jobs="1")
@@ -44,9 +44,7 @@ def target(
         ),
     ] = None,
     delta: Annotated[str, typer.Option(metavar="D", help="The delta that is claimed.")] = "0",
-    allow_import: Annotated[
-        bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
-    ] = False,
+    allow_import: AllowImport = False,
     bits: Annotated[
         bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
     ] = False,
@@ -156,27 +154,21 @@ def target(
             options.dask,
             "left out: a target stays on this machine, where --jobs gives it processes",
         )
+    flags = {"allow-import": not is_program, "early": early, "timing": timing, "once": once}
+    words = {"command": command, "sql": sql, "timeout": timeout}
     extra_options = {
         "epsilon": epsilon,
         "delta": delta,
         "pair": [str(Path(path)) for path in pair],
         "bits": bits,
-        **({} if is_program else {"allow-import": True}),
-        **({"early": True} if early else {}),
-        **({"timing": True} if timing else {}),
-        **({"once": True} if once else {}),
-        **{
-            option: word
-            for option, word in {"command": command, "sql": sql, "timeout": timeout}.items()
-            if word is not None
-        },
+        **{flag: True for flag, is_given in flags.items() if is_given},
+        **{option: word for option, word in words.items() if word is not None},
     }
     limits = parse_limits(options)
     request, threads = parse_request("target", [name] if name else [], options, extra_options)
     kept_outputs = (
         None if options.json in {None, "-"} else KeptOutputs(f"{options.json}{KEPT_SUFFIX}")
     )
-    say = functools.partial(typer.echo, err=True)
     target_request = TargetRequest.from_request(request)
     if evidence is None and (claim, version, key) != (None, None, None):
         raise ParameterError(
@@ -188,6 +180,7 @@ def target(
         claimed = target_request.epsilon, target_request.delta
         book = evidence_book(evidence, claim or target_request.name, code_version, key, claimed)
     with book as evidence_of_claim:
+        say = functools.partial(typer.echo, err=True)
         todo = target_cases(target_request, limits, kept_outputs, say, evidence_of_claim)
         run_and_report(
             "target", todo, request, threads, options, kept_outputs, evidence=evidence_of_claim
