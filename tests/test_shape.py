@@ -13,7 +13,7 @@ from tests import shape
 MOST_BARE_SHARE = 0.0045
 MOST = {
     shape.private_functions_used_once: 678,
-    shape.files_with_one_client: 48,
+    shape.files_with_one_client: 40,
     shape.thresholds: 183,
 }
 MOST_LOADED = {
