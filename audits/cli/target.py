@@ -155,14 +155,14 @@ def target(
             "left out: a target stays on this machine, where --jobs gives it processes",
         )
     flags = {"allow-import": not is_program, "early": early, "timing": timing, "once": once}
-    words = {"command": command, "sql": sql, "timeout": timeout}
+    texts = {"command": command, "sql": sql, "timeout": timeout}
     extra_options = {
         "epsilon": epsilon,
         "delta": delta,
         "pair": [str(Path(path)) for path in pair],
         "bits": bits,
         **{flag: True for flag, is_given in flags.items() if is_given},
-        **{option: word for option, word in words.items() if word is not None},
+        **{option: text for option, text in texts.items() if text is not None},
     }
     limits = parse_limits(options)
     request, threads = parse_request("target", [name] if name else [], options, extra_options)
