@@ -113,7 +113,7 @@ def run_all(
                 on_row(row)
                 rows[subject] = row
         return [rows[case.subject] for case in todo]
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ParameterError):
         # Finished rows that are not yet reported are kept as well.
         for future, subject in futures.items():
             is_finished = future.done() and not future.cancelled() and future.exception() is None
