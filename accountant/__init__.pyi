@@ -93,8 +93,12 @@ from .planning.allocation_table import Allocation as Allocation
 from .planning.calibration import calibrate as calibrate
 from .planning.error_measures import Deviation as Deviation
 from .planning.error_measures import Maximum as Maximum
+from .planning.error_measures import Quantile as Quantile
 from .planning.error_measures import Selection as Selection
 from .planning.interpretation import explanation as explanation
+from .planning.least_epsilon import LeastEpsilon as LeastEpsilon
+from .planning.least_epsilon import Statistic as Statistic
+from .planning.least_epsilon import least_epsilon as least_epsilon
 from .planning.requests import Wanted as Wanted
 from .planning.what_if import Needed as Needed
 from .planning.what_if import at_deltas as at_deltas

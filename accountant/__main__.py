@@ -12,6 +12,7 @@ from accountant.cli.compare import compare
 from accountant.cli.exit_status import exit_process, run_app
 from accountant.cli.explain import explain
 from accountant.cli.fit import fit
+from accountant.cli.least import least
 from accountant.cli.ledger import app as ledger
 from accountant.cli.page import page
 from accountant.cli.plan import plan
@@ -22,6 +23,7 @@ PROGRAM = "python -m accountant"
 COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan,
     "fit": fit,
+    "least": least,
     "compare": compare,
     "explain": explain,
     "page": page,
@@ -44,6 +46,7 @@ A plan file has a table for each line of the plan:
   count = 12
 
 Examples: python -m accountant fit wanted.toml --out plan.toml;
+python -m accountant least statistics.toml --out plan.toml;
 python -m accountant plan plan.toml; python -m accountant compare plan.toml --delta 1e-6;
 python -m accountant explain plan.toml; python -m accountant page plan.toml --out budget.html;
 python -m accountant ledger --help; python -m accountant training --help;

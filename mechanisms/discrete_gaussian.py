@@ -50,6 +50,7 @@ class DiscreteGaussian(AdditiveNoise):
     """
 
     releases: ClassVar[str] = "a whole number or a vector of them"
+    statistic: ClassVar[str | None] = "count"
     reference: ClassVar[str] = "Canonne, Kamath & Steinke (2020)"
     limits: ClassVar[str] = "the time of a draw varies; sums stay at the ends of 64 bits"
 
@@ -76,6 +77,30 @@ class DiscreteGaussian(AdditiveNoise):
     def deviation(self) -> float:
         """The scale, an upper bound of the standard deviation (the reference's Corollary 9)."""
         return self.scale
+
+    def error_quantile(self, probability: float) -> float:
+        """Return the error that the noise stays within, with a probability.
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            A whole number, an upper bound.
+        """
+        from scipy.special import ndtri
+
+        # Where e^(-x^2 / (2 scale^2)) is convex, from x = scale on, it is at whole x at most its
+        # mean over [x - 1/2, x + 1/2]; and the sum over all whole numbers is at least scale
+        # sqrt(2 pi), by Poisson's summation.  So P(|k| > m) <= P(|N| > m + 1/2) for m + 1/2 >=
+        # scale, with N the continuous noise.  Elsewhere P(|k| > m) <= P(|N| > m) (the reference's
+        # Proposition 25).
+        within = self.scale * -float(ndtri((1 - probability) / 2)) * (1 + 1e-12)
+        nearest = max(0.0, math.ceil(within - 0.5))
+        return nearest if nearest + 0.5 >= self.scale else float(math.ceil(within))
 
     def expected_maximum(self, dimension: int) -> float:
         """Return a bound of the expected largest noise: the Gaussian's plus 1 (Proposition 25).

@@ -47,6 +47,7 @@ class DiscreteLaplace(AdditiveNoise):
     """
 
     releases: ClassVar[str] = "a whole number or a vector of them"
+    statistic: ClassVar[str | None] = "count"
     reference: ClassVar[str] = "Ghosh, Roughgarden & Sundararajan (2012)"
     limits: ClassVar[str] = "the time of a draw varies; sums stay at the ends of 64 bits"
 
@@ -95,6 +96,24 @@ class DiscreteLaplace(AdditiveNoise):
         """The standard deviation of the noise in a coordinate."""
         # The variance is 2 q / (1 - q)^2 with q = e^{-1 / scale}.
         return 1 / (math.sqrt(2) * math.sinh(1 / (2 * self.drawn_scale)))
+
+    def error_quantile(self, probability: float) -> float:
+        """Return the error that the noise stays within, with a probability.
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            A whole number.
+        """
+        # P(|k| > m) = 2 q^(m + 1) / (1 + q) with q = e^{-1 / scale}; it is to be at most the rest
+        # of the probability.  A millionth of a millionth is for the round-off of the logarithms.
+        log_rest = math.log1p(-probability) - math.log(2 / (1 + math.exp(-1 / self.drawn_scale)))
+        return max(0.0, math.ceil(-log_rest * self.drawn_scale * (1 + 1e-12)) - 1.0)
 
     def expected_maximum(self, dimension: int) -> float:
         """Return an upper bound of the expected largest noise: that of continuous Laplace noise.

@@ -50,6 +50,7 @@ class Exponential(SelectionMechanism):
     BoundedRangeLoss(epsilon=4.0)
     """
 
+    statistic: ClassVar[str | None] = "selection"
     reference: ClassVar[str] = "McSherry & Talwar (2007); Dong, Durfee & Rogers (2020)"
     limits: ClassVar[str] = "idealised: good to about 1e-15; exact: the time of a draw varies"
 
@@ -87,6 +88,26 @@ class Exponential(SelectionMechanism):
         # A softmax maximises the expected score over the scale plus the entropy, which is at most
         # the logarithm of the number of candidates.
         return self.drawn_scale * math.log(candidates) + self._rounding_error
+
+    def selection_quantile(self, candidates: int, probability: float) -> float:
+        """Return how far the winner lies below the best at most, with a probability.
+
+        Parameters
+        ----------
+        candidates : int
+            Number of candidates.
+        probability : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            In the units of the scores; rounded up.
+        """
+        # At worst all others lie just below the gap x: they win with the odds (candidates - 1)
+        # e^{-x / scale}, and more of them, or higher ones, can only win more often.
+        log_odds = math.log(max(candidates - 1, 1)) + math.log(probability / (1 - probability))
+        return self.drawn_scale * max(log_odds, 0.0) * (1 + 1e-12) + self._rounding_error
 
     @property
     def loss(self) -> BoundedRangeLoss:

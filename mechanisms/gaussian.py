@@ -38,6 +38,7 @@ class Gaussian(RealNoise):
     GaussianLoss(mu=0.5)
     """
 
+    statistic: ClassVar[str | None] = "sum"
     reference: ClassVar[str] = "Balle & Wang (2018); Dong, Roth & Su (2022)"
     power: ClassVar[int] = 2
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
@@ -98,6 +99,24 @@ class Gaussian(RealNoise):
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
         return self.drawn_scale
+
+    def error_quantile(self, probability: float) -> float:
+        """Return the error that the noise stays within, with a probability.
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            In the units of the value; rounded up.
+        """
+        from scipy.special import ndtri
+
+        # P(|noise| > x) = 2 Phi(-x / scale)
+        return self.rounded_quantile(self.drawn_scale * -float(ndtri((1 - probability) / 2)))
 
     def expected_maximum(self, dimension: int) -> float:
         """Return the expected largest absolute noise of ``dimension`` coordinates.

@@ -39,6 +39,7 @@ class Laplace(RealNoise):
     LaplaceLoss(shift=0.5)
     """
 
+    statistic: ClassVar[str | None] = "sum"
     reference: ClassVar[str] = "Dwork, McSherry, Nissim & Smith (2006)"
     power: ClassVar[int] = 1
     limits: ClassVar[str] = "idealised: low-order bits leak; exact: the time of a draw varies"
@@ -93,6 +94,22 @@ class Laplace(RealNoise):
     def deviation(self) -> float:
         """The standard deviation of the noise in a coordinate."""
         return math.sqrt(2) * self.drawn_scale
+
+    def error_quantile(self, probability: float) -> float:
+        """Return the error that the noise stays within, with a probability.
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            In the units of the value; rounded up.
+        """
+        # P(|noise| > x) = e^{-x / scale}
+        return self.rounded_quantile(self.drawn_scale * -math.log1p(-probability))
 
     def expected_maximum(self, dimension: int) -> float:
         """Return the expected largest absolute noise of ``dimension`` coordinates.

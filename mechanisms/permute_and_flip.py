@@ -15,6 +15,7 @@ from accountant.domains import BOOLEAN, POSITIVE
 from accountant.losses.laplace import LaplaceLoss
 from accountant.numerics import Array
 from accountant.numerics.quadrature import gauss_legendre_panels
+from accountant.numerics.search import least_float_that
 from accountant.randomness import Rng, generator
 from mechanisms.base import (
     EXACT,
@@ -54,6 +55,7 @@ class PermuteAndFlip(SelectionMechanism):
     LaplaceLoss(shift=4.0)
     """
 
+    statistic: ClassVar[str | None] = "selection"
     reference: ClassVar[str] = "McKenna & Sheldon (2020); Ding, Kifer, Steinke et al. (2021)"
     limits: ClassVar[str] = "idealised: good to about 1e-15; exact: the time of a draw varies"
 
@@ -93,6 +95,35 @@ class PermuteAndFlip(SelectionMechanism):
     def selection_error(self, candidates: int) -> float:
         """Return the bound on the error of `Exponential`, which is no better (Theorem 2)."""
         return self.drawn_scale * math.log(candidates) + self._rounding_error
+
+    def selection_quantile(self, candidates: int, probability: float) -> float:
+        """Return how far the winner lies below the best at most, with a probability.
+
+        Parameters
+        ----------
+        candidates : int
+            Number of candidates.
+        probability : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            In the units of the scores; rounded up.
+        """
+
+        # At worst all others lie just below the gap x, and their coins show heads with probability
+        # h = e^{-x / scale}.  Then the best one wins with probability int_0^1 (1 - h t)^(k - 1) dt
+        # = (1 - (1 - h)^k) / (k h), for k candidates.
+        def is_reached(gap: float) -> bool:
+            heads = math.exp(-gap)
+            tails = candidates * math.log1p(-heads) if heads < 1 else -math.inf
+            return -math.expm1(tails) >= probability * candidates * heads * (1 + 1e-12)
+
+        # The exponential mechanism reaches it at ln((k - 1) p / (1 - p)), and is no better.
+        highest = math.log(candidates) + math.log1p(probability / (1 - probability))
+        gap = least_float_that(is_reached, low=0.0, high=highest, steps=60)
+        return self.drawn_scale * gap * (1 + 1e-12) + self._rounding_error
 
     @property
     def loss(self) -> LaplaceLoss:

@@ -91,6 +91,7 @@ class Staircase(AdditiveNoise):
     """
 
     releases: ClassVar[str] = "a number"
+    statistic: ClassVar[str | None] = "sum"
     reference: ClassVar[str] = "Geng & Viswanath (2014), Theorem 2"
     limits: ClassVar[str] = (
         "idealised: low-order bits leak; exact: the time of a draw varies; "
@@ -217,6 +218,36 @@ class Staircase(AdditiveNoise):
         position_mean = share * g / 2 + (1 - share) * (1 + g) / 2
         position_square = share * g**2 / 3 + (1 - share) * (1 + g + g**2) / 3
         return self.drawn_stair * math.sqrt(stair_2 + 2 * stair * position_mean + position_square)
+
+    def error_quantile(self, probability: float) -> float:
+        """Return the error that the noise stays within, with a probability.
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            In the units of the value; rounded up.
+        """
+        # |noise| is the width of a stair times S + U, as in `deviation`.  The probability of more
+        # than S + U stairs is b^(S + 1) + (1 - b) b^S P(U' > U).
+        b, g = math.exp(-self._log_ratio), self.drawn_upper
+        log_rest = math.log1p(-probability)
+        stair = math.floor(-log_rest / self._log_ratio)
+        beyond = (math.exp(log_rest + stair * self._log_ratio) - b) / (1 - b)  # P(U' > U)
+        share = g / (g + (1 - g) * b)
+        lower_mass = 1 - share
+        position = (
+            (1 - beyond) / share * g
+            if beyond >= lower_mass
+            else 1 - max(beyond, 0.0) / lower_mass * (1 - g)
+        )
+        quantile = self.drawn_stair * (stair + min(max(position, 0.0), 1.0))
+        step = grid.grid_step(self._coarser) if self.arithmetic is EXACT else 0.0
+        return quantile * (1 + 1e-11) + step
 
     @classmethod
     def _closed_form(cls, epsilon: float, delta: float, fields: Any) -> float | None:

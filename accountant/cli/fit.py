@@ -213,7 +213,7 @@ def _lower_bound(option: str) -> Callable[[float, Budget], int]:
     if parameters.keys() & {"epsilon", "delta"}:
         allowed = "without epsilon and delta: the bound is for the budget"
         raise ParameterError("--bound", option, allowed)
-    registered = list(importlib.metadata.entry_points(group="dp_attest.bounds"))
+    registered = list(importlib.metadata.entry_points(group="dp_attest.bounds", name="sample_size"))
     if not registered:
         raise ParameterError("--bound", option, "absent: no installed package has lower bounds")
     # The audits package registers one; of several, one is enough.

@@ -13,7 +13,7 @@ name = "ages"           # for tables
 [[release]]
 kind = "Gaussian"       # its scale is to be found: least of weighted errors, or a target
 sensitivity = 2.0
-error = "deviation"     # or { maximum = 30 }, { selection = 100 }
+error = "deviation"     # or { quantile = 0.95 }, { maximum = 30 }, { selection = 100 }
 weight = 1.0            # `fit --out` adds the scale that it found: fitted = 35.2
 
 [[release]]
@@ -41,7 +41,7 @@ from accountant.serialisation.plan_json import PlanFileError, parse_document
 
 MAX_FILE_SIZE = 1_000_000  # most characters of a file
 MAX_TOKEN_LENGTH = 1_000  # most characters of a number or a bare key
-T = TypeVar("T")  # what is wanted of a file: all that it says, or its plan
+T = TypeVar("T")  # what is made of a file: all that it says, or its plan
 
 
 class PlanSyntaxError(ParameterError):
@@ -87,7 +87,7 @@ def read_plan(name: str | os.PathLike[str]) -> Plan:
     ...     read_plan(f"{folder}/plan.toml")
     Repeat(part=PureLoss(epsilon=0.1), count=12)
     """
-    return _read(os.fspath(name), lambda file: file.plan)
+    return read_document(os.fspath(name), lambda document, suffix: _file(document, suffix).plan)
 
 
 def read_file(name: str | os.PathLike[str], again: bool = False) -> PlanFile:
@@ -95,16 +95,26 @@ def read_file(name: str | os.PathLike[str], again: bool = False) -> PlanFile:
 
     With ``again`` noise that was found from weights and targets is to be found anew.
     """
-    return _read(os.fspath(name), lambda file: file, again)
+    return read_document(os.fspath(name), lambda document, suffix: _file(document, suffix, again))
 
 
 def file_from_toml(text: str) -> PlanFile:
     """Return all that a TOML document says, or raise `PlanSyntaxError`."""
-    return _from_toml(text, lambda file: file)
+    return _from_toml(text, PlanFile.from_dict)
 
 
-def _read(name: str, part: Callable[[PlanFile], T], again: bool = False) -> T:
-    """Return what ``part`` takes from the content of a file; errors name the file."""
+def _file(document: dict[str, Any], suffix: str, again: bool = False) -> PlanFile:
+    """Return the plan file of the tables of a .toml or .json document."""
+    convert = plan_file_of_document if suffix == ".json" else PlanFile.from_dict
+    return convert(document, again)
+
+
+def read_document(name: str, convert: Callable[[dict[str, Any], str], T]) -> T:
+    """Return what ``convert`` makes of the tables of a file and its suffix; errors name the file.
+
+    ``convert`` raises `PlanFileError` with the path to what is wrong, which is shown as line and
+    column of a .toml file.
+    """
     path = Path(name)
     if path.suffix in {".yaml", ".yml"}:
         allowed = "a .toml or .json file (YAML is not read: it can name code to run)"
@@ -122,21 +132,21 @@ def _read(name: str, part: Callable[[PlanFile], T], again: bool = False) -> T:
         raise ParameterError("plan", name, "a file of UTF-8 text") from None
     try:
         if path.suffix == ".toml":
-            return _from_toml(text, part, again)
-        return part(plan_file_of_document(parse_document(text), again))
+            return _from_toml(text, lambda document: convert(document, ".toml"))
+        return convert(parse_document(text), ".json")
     except PlanSyntaxError as error:
         raise error.in_file(name) from None
     except PlanFileError as error:
         raise PlanFileError((name, *error.path), error.value, error.why) from None
 
 
-def _from_toml(text: str, part: Callable[[PlanFile], T], again: bool = False) -> T:
-    """Return what ``part`` takes from the content of a text; errors have its line and column."""
+def _from_toml(text: str, convert: Callable[[dict[str, Any]], T]) -> T:
+    """Return what ``convert`` makes of the tables of a text; errors have its line and column."""
     if len(text) > MAX_FILE_SIZE:
         raise PlanSyntaxError(1, 1, f"the file is longer than {MAX_FILE_SIZE:,} characters")
     document = _parse_toml(text)
     try:
-        return part(PlanFile.from_dict(document, again))
+        return convert(document)
     except PlanFileError as error:
         # The error is shown at its key, or else at the last key above it that the text has.
         offsets, path = key_offsets(text), error.path

@@ -19,7 +19,13 @@ from typing import Any, final
 
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
-from accountant.planning.error_measures import Deviation, Maximum, Measure, Selection
+from accountant.planning.error_measures import (
+    Deviation,
+    Maximum,
+    Measure,
+    Quantile,
+    Selection,
+)
 from accountant.planning.requests import Wanted
 from accountant.plans.plan import Plan, Repeat
 from accountant.serialisation.plan_json import (
@@ -33,7 +39,10 @@ from accountant.serialisation.registry import constructor_fields, plan_kind
 
 NOISE_CHOICES = ("weight", "target")  # keys from which the noise is found, instead of a scale
 FITTED = "fitted"  # key of the noise scale that `fit` found from a weight or a target
-ERROR_FORMS = '"deviation", { maximum = DIMENSION } or { selection = CANDIDATES }'
+ERROR_FORMS = (
+    '"deviation", { quantile = PROBABILITY }, { maximum = DIMENSION }, { selection = CANDIDATES } '
+    "or { selection = CANDIDATES, probability = P }"
+)
 
 
 @final
@@ -149,15 +158,18 @@ def to_table(release: Wanted) -> dict[str, Any]:
 
 def _measure(value: Any) -> Measure:
     """Return the error measure of a table's ``error``; `ERROR_FORMS` shows what may stand there."""
-    if value == "deviation":
-        return Deviation()
-    if isinstance(value, dict) and len(value) == 1:
-        [(name, size)] = value.items()
-        if name in {"maximum", "selection"}:
-            try:
-                return Maximum(size) if name == "maximum" else Selection(size)
-            except ParameterError as error:
-                raise ParameterError("error", size, error.allowed) from None
+    try:
+        match value:
+            case "deviation":
+                return Deviation()
+            case {"quantile": probability, **rest} if not rest:
+                return Quantile(probability)
+            case {"maximum": dimension, **rest} if not rest:
+                return Maximum(dimension)
+            case {"selection": candidates, **rest} if rest.keys() <= {"probability"}:
+                return Selection(candidates, rest.get("probability"))
+    except ParameterError as error:
+        raise ParameterError("error", error.value, error.allowed) from None
     raise ParameterError("error", value, ERROR_FORMS)
 
 
@@ -165,7 +177,10 @@ def _measure_as_value(measure: object) -> Any:
     if isinstance(measure, Maximum):
         return {"maximum": measure.dimension}
     if isinstance(measure, Selection):
-        return {"selection": measure.candidates}
+        probability = {} if measure.probability is None else {"probability": measure.probability}
+        return {"selection": measure.candidates, **probability}
+    if isinstance(measure, Quantile):
+        return {"quantile": measure.probability}
     if isinstance(measure, Deviation):
         return "deviation"
     raise ParameterError("error", measure, "a measure: a file holds no function")

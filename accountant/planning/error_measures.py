@@ -1,7 +1,8 @@
 """How large the error of a release is expected to be, as its mechanism declares it.
 
 A mechanism declares what it can say of itself by a property ``deviation``, or by a method
-``expected_maximum(dimension)`` or ``selection_error(candidates)``; no accountant knows which do.
+``error_quantile(probability)``, ``expected_maximum(dimension)``, ``selection_error(candidates)`` or
+``selection_quantile(candidates, probability)``; no accountant knows which do.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, final
 
-from accountant.domains import IntegerRange
+from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.plans.plan import Plan, Release
 
 SIZE = IntegerRange(1)
+PROBABILITY = Interval(0.0, 1.0, "()")
 
 
 class Measure(Protocol):
@@ -55,6 +57,49 @@ class Deviation:
 
     def __str__(self) -> str:
         return "deviation"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The error that the noise of a coordinate stays within, with a probability.
+
+    Parameters
+    ----------
+    probability : float
+        In (0, 1).
+
+    Examples
+    --------
+    >>> from accountant import Quantile
+    >>> from mechanisms import DiscreteLaplace
+    >>> Quantile(0.95).of(DiscreteLaplace(1.0))
+    3.0
+    """
+
+    probability: float
+
+    def __post_init__(self) -> None:
+        probability = PROBABILITY.check("probability", self.probability)
+        object.__setattr__(self, "probability", probability)
+
+    def of(self, plan: Plan) -> float:
+        """Return the error of one release.
+
+        Parameters
+        ----------
+        plan : Plan
+            A mechanism that declares its quantiles.
+
+        Returns
+        -------
+        float
+            In the units of the query; rounded up.
+        """
+        return float(_declared(plan, "error_quantile", self)(self.probability))
+
+    def __str__(self) -> str:
+        return f"quantile {self.probability:g}"
 
 
 @final
@@ -102,25 +147,34 @@ class Maximum:
 @final
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How far the winner's score is expected to lie below the best, at worst.
+    """How far the winner's score lies below the best, at worst: expected, or with a probability.
 
     Parameters
     ----------
     candidates : int
         Number of candidates, at least 2.
+    probability : float, optional
+        In (0, 1): the distance is not exceeded with this probability.  Without it the distance is
+        the expected one.
 
     Examples
     --------
     >>> from accountant import Selection
-    >>> from mechanisms import NoisyMax
-    >>> Selection(300).of(NoisyMax(scale=1.0)) > 0
-    True
+    >>> from mechanisms import Exponential
+    >>> round(Selection(300).of(Exponential(scale=1.0)), 2)
+    5.7
+    >>> round(Selection(300, 0.95).of(Exponential(scale=1.0)), 2)
+    8.64
     """
 
     candidates: int
+    probability: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", SIZE.check("selection", self.candidates))
+        if self.probability is not None:
+            probability = PROBABILITY.check("probability", self.probability)
+            object.__setattr__(self, "probability", probability)
 
     def of(self, plan: Plan) -> float:
         """Return the error of one release.
@@ -135,10 +189,14 @@ class Selection:
         float
             In the units of the scores.
         """
-        return float(_declared(plan, "selection_error", self)(self.candidates))
+        if self.probability is None:
+            return float(_declared(plan, "selection_error", self)(self.candidates))
+        quantile = _declared(plan, "selection_quantile", self)
+        return float(quantile(self.candidates, self.probability))
 
     def __str__(self) -> str:
-        return f"selection among {self.candidates:,}"
+        among = f"selection among {self.candidates:,}"
+        return among if self.probability is None else f"{among}, quantile {self.probability:g}"
 
 
 def _declared(plan: Plan, name: str, measure: object) -> Any:

@@ -1,5 +1,6 @@
 """The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
 
+from .bounds.accuracy import least_epsilon_bound as least_epsilon_bound
 from .bounds.bound import Construction as Construction
 from .bounds.bound import LowerBound as LowerBound
 from .bounds.central_regression import central_rate as central_rate

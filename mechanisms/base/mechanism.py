@@ -103,6 +103,9 @@ class Mechanism(Release):
         Where the mechanism and its guarantee are published.
     limits : str
         Known limits of the implementation; empty if there are none.
+    statistic : str or None
+        The kind of statistic for which `least_epsilon` tries this mechanism: "count", "sum" or
+        "selection".
 
     References
     ----------
@@ -123,6 +126,7 @@ class Mechanism(Release):
     releases: ClassVar[str]
     reference: ClassVar[str]
     limits: ClassVar[str] = ""
+    statistic: ClassVar[str | None] = None
 
     @abstractmethod
     def release(

@@ -153,6 +153,24 @@ class RealNoise(AdditiveNoise):
         """
         return float(coordinates ** (1 / self.power) * grid.grid_step(self.scale))
 
+    def rounded_quantile(self, quantile: float) -> float:
+        """Return a quantile of the noise as one of the error, rounded up.
+
+        Exact arithmetic rounds the value and the noise to the grid, by half a step each.
+
+        Parameters
+        ----------
+        quantile : float
+            Of the absolute noise, in the units of the value.
+
+        Returns
+        -------
+        float
+            In the units of the value.
+        """
+        step = grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
+        return quantile * (1 + 1e-12) + step
+
     @property
     def _shift(self) -> float:
         """Sensitivity over scale, rounded up; more where the noise is not widened."""

@@ -1,0 +1,127 @@
+"""``python -m accountant least``: the least epsilon that wanted accuracies cost."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from accountant.cli.exit_status import parse_number
+from accountant.cli.options import (
+    Force,
+    Json,
+    check_outputs,
+    print_report,
+    refuse_existing,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from accountant.planning.least_epsilon import EpsilonBound, LeastEpsilon
+
+
+def least(
+    statistics: Annotated[
+        str,
+        typer.Argument(metavar="STATISTICS", help="The file of wanted statistics, .toml or .json."),
+    ],
+    delta: Annotated[
+        str | None,
+        typer.Option(metavar="D", help="Use the delta D, instead of that of the file; else 0."),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the mechanisms with their noise as a plan to FILE, .toml or .json.",
+        ),
+    ] = None,
+    force: Force = False,
+    json: Json = None,
+) -> None:
+    """Find mechanisms that answer all statistics within their errors, at the least epsilon.
+
+    The file says how exact each answer must be, and how often:
+
+    \b
+      delta = 1e-6
+    \b
+      [[statistic]]
+      name = "visits each week"
+      kind = "count"          # or "sum" (also a mean), or "selection"
+      error = 20.0            # exceeded at most once in twenty:
+      probability = 0.95
+      count = 52
+      sensitivity = 1
+    \b
+      [[statistic]]
+      name = "top diagnosis"
+      kind = "selection"
+      candidates = 300
+      monotone = true
+      error = 50.0            # how far the winner may lie below the best
+
+    Every mechanism that can answer a statistic is tried, with the largest noise that keeps to the
+    error. The last line also says how much less any mechanism at all could cost. It reads no data.
+    The reverse question, the least error that a budget allows, is answered by fit.
+
+    Examples: python -m accountant least statistics.toml --out plan.toml;
+    python -m accountant least statistics.toml --delta 1e-9 --json -
+
+    Exit status: 0 found, 2 bad usage, a bad file, or an error that no mechanism can reach,
+    130 interrupted.
+    """  # fmt: skip  # \b keeps typer from filling the lines
+    from accountant.domains import DELTA
+    from accountant.errors import ParameterError
+    from accountant.formats.statistics_file import read_statistics
+    from accountant.planning.least_epsilon import least_epsilon
+
+    target = None if out is None else Path(out)
+    if target is not None and target.suffix not in {".toml", ".json"}:
+        raise ParameterError("--out", out, "a .toml or .json file")
+    refuse_existing("--out", out, force)
+    check_outputs(json, out=out)
+    file = read_statistics(statistics)
+    option = None if delta is None else DELTA.check("--delta", parse_number(delta))
+    at = next((value for value in (option, file.delta) if value is not None), 0.0)
+    found = least_epsilon(file.statistics, at, _lower_bound())
+    print_report(found, json)
+    write_json(json, _facts(found))
+    if target is not None:
+        _write_plan(found, target)
+        print(f"wrote {target}", file=sys.stderr)
+
+
+def _lower_bound() -> EpsilonBound | None:
+    """Return the bound that an installed package registers; this package has none."""
+    import importlib.metadata
+
+    registered = importlib.metadata.entry_points(group="dp_attest.bounds", name="least_epsilon")
+    return next((point.load() for point in registered), None)
+
+
+def _facts(found: LeastEpsilon) -> dict[str, Any]:
+    return {
+        "epsilon": found.epsilon,
+        "delta": found.delta,
+        "lower": found.lower,
+        "statistics": found.to_records(),
+    }
+
+
+def _write_plan(found: LeastEpsilon, target: Path) -> None:
+    """Write the answers as the releases of a plan file, whose budget is what they cost."""
+    from accountant.accountants.budget import Budget
+    from accountant.files import write_atomically
+    from accountant.formats.plan_file import PlanFile
+    from accountant.formats.toml_writer import file_to_json, file_to_toml
+    from accountant.planning.requests import Wanted
+
+    releases = tuple(
+        Wanted(answer.mechanism, statistic.measure, count=statistic.count, name=statistic.name)
+        for statistic, answer in zip(found.statistics, found.answers, strict=True)
+    )
+    file = PlanFile(releases, Budget(found.epsilon, found.delta))
+    write_atomically(target, (file_to_json if target.suffix == ".json" else file_to_toml)(file))

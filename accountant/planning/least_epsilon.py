@@ -1,0 +1,349 @@
+"""The least epsilon for wanted accuracies: which mechanism answers each statistic, at what noise.
+
+Each statistic has an error that it may exceed with a small probability only.  For every mechanism
+that can answer it, the largest noise that keeps to this error is known before the data are.  What
+remains is a choice of one mechanism each, so that all together cost the least epsilon at a delta.
+The choices are improved one statistic at a time, from several first choices, by the exact cost of
+the whole plan.
+
+`allocate` answers the reverse question: the least error that a budget allows.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+from accountant.accountants.tight import Tight
+from accountant.domains import BOOLEAN, DELTA, POSITIVE, IntegerRange, OneOf, OrNone
+from accountant.errors import ParameterError
+from accountant.formatting import format_lower, format_upper
+from accountant.planning.error_measures import PROBABILITY, Measure, Quantile, Selection
+from accountant.planning.requests import MAX_NAME_LENGTH, Wanted
+from accountant.plans.plan import Plan, Repeat, Sequential
+from accountant.serialisation.registry import plan_kinds
+from accountant.table_display import Table, TableDisplay
+
+KIND = OneOf(("count", "sum", "selection"))
+CANDIDATES = OrNone(IntegerRange(2))
+WHOLE = IntegerRange(1)
+COLUMNS = ("statistic", "count", "wanted", "mechanism", "noise", "error")
+SEARCH_ACCOUNTANT = Tight(width=1e-3)  # choices whose costs are nearer than this are equally good
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic, and the error that its answer may exceed with a small probability only.
+
+    Parameters
+    ----------
+    kind : {"count", "sum", "selection"}
+        A whole number, a real number (also a mean: its sensitivity is that of the sum over the
+        number of records), or the index of the best of some candidates.
+    error : float
+        Positive, in the units of the statistic.  Of a selection: how far the winner's score may lie
+        below the best.
+    probability : float, optional
+        In (0, 1): the error is not exceeded with this probability, for each answer by itself.
+    count : int, optional
+        Number of statistics of this kind, at least 1; a person may be in all of them.
+    sensitivity : float, optional
+        How far one person moves the statistic, or each score; whole for a count.
+    candidates : int, optional
+        Number of candidates of a selection, at least 2.
+    monotone : bool, optional
+        Of a selection: whether a person moves all scores up, or all down.
+    name : str, optional
+        For tables.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range, or given for another kind.
+
+    Examples
+    --------
+    >>> from accountant import Statistic
+    >>> Statistic("count", error=5.0, probability=0.95, count=12, name="visits each month").label
+    'visits each month'
+    """
+
+    kind: str
+    error: float
+    probability: float = 0.95
+    count: int = 1
+    sensitivity: float = 1.0
+    candidates: int | None = None
+    monotone: bool = False
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        kind = KIND.check("kind", self.kind)
+        domains: dict[str, Any] = {
+            "error": POSITIVE,
+            "probability": PROBABILITY,
+            "count": WHOLE,
+            "sensitivity": IntegerRange(1, floats=True) if kind == "count" else POSITIVE,
+            "candidates": CANDIDATES,
+            "monotone": BOOLEAN,
+        }
+        for name, domain in domains.items():
+            object.__setattr__(self, name, domain.check(name, getattr(self, name)))
+        if (self.candidates is None) == (kind == "selection"):
+            allowed = "given for a selection" if kind == "selection" else "left out: no selection"
+            raise ParameterError("candidates", self.candidates, allowed)
+        if self.monotone and kind != "selection":
+            raise ParameterError("monotone", self.monotone, "False, as it is no selection")
+        if not (self.name.isprintable() and len(self.name) <= MAX_NAME_LENGTH):
+            allowed = f"printable text of at most {MAX_NAME_LENGTH} characters"
+            raise ParameterError("name", self.name, allowed)
+
+    @property
+    def label(self) -> str:
+        """The name of the statistic, or of its kind."""
+        return self.name or self.kind
+
+    @property
+    def measure(self) -> Measure:
+        """The measure of its error."""
+        if self.candidates is not None:
+            return Selection(self.candidates, self.probability)
+        return Quantile(self.probability)
+
+    def requests(self) -> list[Wanted]:
+        """Return a request for each mechanism that can answer the statistic.
+
+        Returns
+        -------
+        list of Wanted
+            With the error as their target, in the order of the mechanisms' names.
+        """
+        monotone = {"monotone": True} if self.monotone else {}
+        return [
+            Wanted(
+                kind,
+                self.measure,
+                count=self.count,
+                target=self.error,
+                name=self.name,
+                sensitivity=self.sensitivity,
+                **monotone,
+            )
+            for name, kind in sorted(plan_kinds().items())
+            if getattr(kind, "statistic", None) == self.kind
+        ]
+
+
+class Answer(NamedTuple):
+    """How a statistic is answered: a mechanism with its noise, and the error that this gives."""
+
+    mechanism: Plan
+    scale: float
+    error: float
+
+
+# from the statistics and a delta to an epsilon below which no mechanism has these errors
+EpsilonBound = Callable[[tuple[Statistic, ...], float], float]
+
+
+@final
+@dataclass(frozen=True)
+class LeastEpsilon(TableDisplay):
+    """Statistics with the mechanisms that answer them at the least epsilon.  Prints as a table.
+
+    Parameters
+    ----------
+    statistics : tuple of Statistic
+        What is wanted.
+    answers : tuple of Answer
+        A mechanism, its noise scale, and the error at the wanted probability, for each.
+    delta : float
+        The delta at which epsilon is least.
+    epsilon : float
+        What all answers cost at ``delta``, by `Tight`; rounded up.
+    lower : float or None
+        No mechanism at all has these errors with a smaller epsilon; None where no bound was asked.
+
+    Examples
+    --------
+    >>> from accountant import Statistic, least_epsilon
+    >>> found = least_epsilon([Statistic("count", error=3.0)], delta=0.0)
+    >>> found.answers[0].mechanism.loss
+    DiscreteLaplaceLoss(shift=0.865...)
+    """
+
+    statistics: tuple[Statistic, ...]
+    answers: tuple[Answer, ...]
+    delta: float
+    epsilon: float
+    lower: float | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """All answers in sequence, as the plan to give to a `Ledger`."""
+        return _plan(self.statistics, self.answers)
+
+    def __repr__(self) -> str:
+        return f"<LeastEpsilon: epsilon {format_upper(self.epsilon, 9)} for {self.plan!r}>"
+
+    def _table(self) -> Table:
+        rows = [
+            (
+                statistic.label,
+                statistic.count,
+                f"{statistic.error:g} with probability {statistic.probability:g}",
+                type(answer.mechanism).__name__,
+                answer.scale,
+                answer.error,
+            )
+            for statistic, answer in zip(self.statistics, self.answers, strict=True)
+        ]
+        return Table(COLUMNS, rows, self._caption())
+
+    def _caption(self) -> str:
+        cost = f"epsilon {format_upper(self.epsilon, 9)} at delta {self.delta:g}"
+        if self.lower is None:
+            return cost
+        return f"{cost}; no mechanism has these errors below {format_lower(self.lower, 9)}"
+
+    def __str__(self) -> str:
+        table = self._table()
+        rows = [COLUMNS, *map(table.shown_row, table.rows)]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
+        lines = [
+            "  ".join(text.ljust(w) for text, w in zip(row, widths, strict=True)) for row in rows
+        ]
+        return "\n".join([*(line.rstrip() for line in lines), self._caption()])
+
+
+def least_epsilon(
+    statistics: Iterable[Statistic], delta: float, lower_bound: EpsilonBound | None = None
+) -> LeastEpsilon:
+    """Return mechanisms that keep to the errors of all statistics, of the least epsilon found.
+
+    Each statistic may be answered by every mechanism that declares its kind, with the largest noise
+    that keeps to the error.  Never sees data.
+
+    Parameters
+    ----------
+    statistics : iterable of Statistic
+        What is to be answered, and how exactly.
+    delta : float
+        In [0, 1).
+    lower_bound : callable, optional
+        ``lower_bound(statistics, delta)``: an epsilon below which no mechanism has these errors,
+        such as `audits.minimax.least_epsilon_bound`.
+
+    Returns
+    -------
+    LeastEpsilon
+        The mechanisms; its ``epsilon`` is rounded up.
+
+    Raises
+    ------
+    ParameterError
+        If a statistic has an error that no mechanism can reach, or delta is out of its range.
+
+    Examples
+    --------
+    >>> from accountant import Statistic, least_epsilon
+    >>> visits = Statistic("count", error=20.0, probability=0.95, count=52, name="visits each week")
+    >>> found = least_epsilon([visits], delta=1e-6)
+    >>> type(found.answers[0].mechanism).__name__, round(found.epsilon, 3)
+    ('DiscreteGaussian', 3.494)
+    """
+    wanted, delta = _checked(statistics), DELTA.check("delta", delta)
+    options = [_answers(statistic, delta) for statistic in wanted]
+    # Equal statistics have equal answers, so that the choice is one for each kind of them.
+    kinds = {_kind(statistic): i for i, statistic in enumerate(wanted)}
+    choice_of = [list(kinds).index(_kind(statistic)) for statistic in wanted]
+    options_of_kind = [options[i] for i in kinds.values()]
+
+    @functools.cache
+    def cost(choice: tuple[int, ...]) -> float:
+        answers = [options[i][choice[place]] for i, place in enumerate(choice_of)]
+        return SEARCH_ACCOUNTANT.epsilon(_plan(wanted, answers), delta)
+
+    most_options = max(map(len, options_of_kind))
+    first_choices = {
+        tuple(min(number, len(kind) - 1) for kind in options_of_kind)
+        for number in range(most_options)
+    }
+    best = min((_improved(choice, options_of_kind, cost) for choice in first_choices), key=cost)
+    answers = tuple(options[i][best[place]] for i, place in enumerate(choice_of))
+    epsilon = Tight().epsilon(_plan(wanted, answers), delta)
+    lower = None if lower_bound is None else min(lower_bound(wanted, delta), epsilon)
+    return LeastEpsilon(wanted, answers, delta, epsilon, lower)
+
+
+def _improved(
+    choice: tuple[int, ...], options: list[list[Answer]], cost: Callable[[tuple[int, ...]], float]
+) -> tuple[int, ...]:
+    """Return a choice that no change of a single place makes cheaper."""
+    while True:
+        changed = min(
+            (
+                (*choice[:place], number, *choice[place + 1 :])
+                for place, answers in enumerate(options)
+                for number in range(len(answers))
+            ),
+            key=cost,
+        )
+        if cost(changed) >= cost(choice):
+            return choice
+        choice = changed
+
+
+def _answers(statistic: Statistic, delta: float) -> list[Answer]:
+    """Return how each mechanism would answer, with its largest noise; at least one has a cost."""
+    answers = []
+    for request in statistic.requests():
+        try:
+            scale = request.settled
+            mechanism = request.plan(scale)
+            error = request.error_of(mechanism, scale)
+        except ParameterError:  # this mechanism has no such error
+            continue
+        if scale is not None and math.isfinite(Tight().epsilon(mechanism, delta)):
+            answers.append(Answer(mechanism, scale, error))
+    if not answers:
+        allowed = f"one that a mechanism can reach, for {statistic.label}"
+        raise ParameterError("error", statistic.error, allowed)
+    return answers
+
+
+def _kind(statistic: Statistic) -> tuple[Any, ...]:
+    """Return the key of statistics with equal answers: all but count and name."""
+    return (
+        statistic.kind,
+        statistic.error,
+        statistic.probability,
+        statistic.sensitivity,
+        statistic.candidates,
+        statistic.monotone,
+    )
+
+
+def _plan(statistics: Iterable[Statistic], answers: Iterable[Answer]) -> Plan:
+    parts = [
+        Repeat(answer.mechanism, statistic.count)
+        for statistic, answer in zip(statistics, answers, strict=True)
+    ]
+    return parts[0] if len(parts) == 1 else Sequential(parts)
+
+
+def _checked(statistics: Iterable[Statistic]) -> tuple[Statistic, ...]:
+    """Return the statistics as a tuple, or raise `ParameterError`."""
+    if not isinstance(statistics, Iterable):
+        raise ParameterError("statistics", statistics, "a list of Statistic")
+    wanted = tuple(statistics)
+    for statistic in wanted:
+        if not isinstance(statistic, Statistic):
+            raise ParameterError("statistics", statistic, "a list of Statistic")
+    if not wanted:
+        raise ParameterError("statistics", wanted, "at least one Statistic")
+    return wanted

@@ -1,0 +1,265 @@
+"""The least epsilon of any mechanism whose answers keep to given errors with given probabilities.
+
+Three arguments bound it.  All count and sum data sets together show that no mechanism is better
+than noise that has one law for all of them.
+
+1. *Shifts*: the distribution function of the noise of one statistic, moved by one person at a time,
+   rises at most as the trade-off of (epsilon, delta) allows.
+2. *Packings*: a few people lead from one data set to very many others, which exact answers tell
+   apart; so an answer to the first data set would be right for too many of them.
+3. *Traces*: the answers to many statistics, summed with the random signs of a few people, tell
+   whether these people are there.
+
+They hold for statistics that one person may change all at once, each by its sensitivity in either
+direction, of data sets of any size.  Proofs: `docs/proofs/accuracy.md`.  References: Ghosh,
+Roughgarden & Sundararajan (2012); Awan & Vadhan (2023) for distribution functions that rise by a
+trade-off; Hardt & Talwar (2010) for packings; Dwork, Smith, Steinke, Ullman & Vadhan (2015) for
+traces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.domains import DELTA
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.numerics.search import geometric_mean, greatest_float_that
+from accountant.planning.least_epsilon import Statistic
+from audits.minimax.bounds.bound import round_down
+
+# Every number of people, of wrong answers and every tilt gives a valid bound; these are tried.
+MAX_PEOPLE, PEOPLE_TRIED, WRONG_TRIED = 2**40, 200, 60
+TILTS = np.geomspace(0.01, 60.0, 80)
+# Of the search for the largest epsilon that is refuted: smaller ones count as 0, larger ones are
+# not sought, as e^epsilon is to be a float.
+MIN_EPSILON, MAX_EPSILON, RELATIVE_TOLERANCE = 1e-12, 700.0, 1e-9
+LEAST_RIGHT = 0.01  # tests with a smaller chance of right answers would be lost in round-off
+TRACES_TRIED, TRACE_STEP, TRACE_END = 40, 0.02, 37.0  # the last two in deviations of the sum
+LEAST_PROBABILITY = 1e-300  # smaller ones are replaced by it, which lowers the bound
+# By this share bounds are lowered, and numbers of people and tests are made easier, for round-off.
+ROUND_OFF = 1e-9
+
+
+def least_epsilon_bound(statistics: Iterable[Statistic], delta: float) -> float:
+    """Bound the epsilon of every mechanism whose answers keep to the errors of all statistics.
+
+    Parameters
+    ----------
+    statistics : iterable of Statistic
+        Statistics that one person may change all at once, each by its sensitivity and in either
+        direction.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        No mechanism of a smaller epsilon at ``delta`` has these errors; rounded down.
+
+    Raises
+    ------
+    ParameterError
+        If ``statistics`` is no list of `Statistic`, or delta is out of its range.
+
+    References
+    ----------
+    Ghosh, Roughgarden & Sundararajan (2012); Hardt & Talwar (2010); Awan & Vadhan (2023).  Proof:
+    ``docs/proofs/accuracy.md``.
+
+    Examples
+    --------
+    >>> from accountant import Statistic
+    >>> from audits.minimax import least_epsilon_bound
+    >>> round(least_epsilon_bound([Statistic("count", error=3.0)], delta=0.0), 6)
+    0.831889
+    """
+    wanted, delta = tuple(statistics), DELTA.check("delta", delta)
+    for statistic in wanted:
+        if not isinstance(statistic, Statistic):
+            raise ParameterError("statistics", statistic, "a list of Statistic")
+    tests = [_shift_test(statistic) for statistic in wanted if statistic.kind != "selection"]
+    tests += _packing_tests(wanted)
+    people, log_chance, right = (np.array(column) for column in zip(*tests, strict=True))
+    chance = np.maximum(np.exp(log_chance), LEAST_PROBABILITY) * (1 + ROUND_OFF)
+    right = right * (1 - ROUND_OFF)
+    traces = _traces([statistic for statistic in wanted if statistic.kind != "selection"])
+
+    def is_refuted(epsilon: float) -> bool:
+        if np.any(group_chance(chance, people, epsilon, delta) < right):
+            return True
+        return any(trace.is_refuted(epsilon, delta) for trace in traces)
+
+    if not is_refuted(MIN_EPSILON):
+        return 0.0
+    if is_refuted(MAX_EPSILON):
+        return MAX_EPSILON
+    largest_refuted = greatest_float_that(
+        is_refuted, MIN_EPSILON, MAX_EPSILON, relative=RELATIVE_TOLERANCE, mean=geometric_mean
+    )
+    return round_down(largest_refuted * (1 - ROUND_OFF))
+
+
+# A number of people, the logarithm of the chance of an event on one data set, and the chance that
+# it must have on another one, so many people away.
+Test = tuple[float, float, float]
+
+
+def group_chance(chance: Array, people: Array, epsilon: float, delta: float) -> Array:
+    """Return an upper bound of an event's chance, ``people`` people from where it is ``chance``.
+
+    One person raises a chance x to at most ``min(e^epsilon x + delta, 1 - e^-epsilon (1 - delta -
+    x))``.  The first term is the less while x is below (1 - delta) / (1 + e^epsilon).  Any order of
+    the two gives an upper bound: here the first so often as it is the less, and then the second.
+    """
+    step = delta / math.expm1(epsilon)  # e^{j epsilon} (x + step) - step after j people
+    turn = (1 - delta) / (1 + math.exp(epsilon))
+    until_turn = np.log((turn + step) / (chance + step)) / epsilon
+    best = np.ones_like(chance)
+    for rounded in (np.floor(until_turn), np.ceil(until_turn)):
+        first = np.clip(rounded, 0.0, people)
+        second = people - first
+        grown = np.exp(np.minimum(first * epsilon, 700.0)) * (chance + step) - step
+        # the chance of the opposite falls to e^{-epsilon} (y - delta), which is the first backwards
+        remaining = np.exp(-second * epsilon) * (1 - grown + step) - step
+        best = np.minimum(best, 1 - remaining)
+    return best
+
+
+def _shift_test(statistic: Statistic) -> Test:
+    """Return the test of a single count or sum, with noise of one law (section 1 of the proof).
+
+    The noise is below -error with half of the rest of the probability, and so many people later at
+    most error with all but that half.
+    """
+    half = (1 - statistic.probability) / 2
+    width = (
+        2 * math.floor(statistic.error) + 1 if statistic.kind == "count" else 2 * statistic.error
+    )
+    people = width / statistic.sensitivity * (1 + ROUND_OFF * (statistic.kind == "sum"))
+    whole = math.ceil(people) if statistic.kind == "count" else math.floor(people) + 1
+    return float(whole), math.log(half), 1 - half
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The sum of all answers with random signs, which ``people`` people have or have not.
+
+    Without them its standard deviation is at most 1, and it is subgaussian; with them its mean is
+    at least ``mean``.  It is at most ``largest``.
+    """
+
+    people: float
+    mean: float
+    largest: float
+
+    def is_refuted(self, epsilon: float, delta: float) -> bool:
+        """Return whether no mechanism of (epsilon, delta) has so large a mean."""
+        # The mean is at most int_0^largest P(sum > x) dx.  The integrand falls, so that the heights
+        # at the left ends of intervals give an upper bound.
+        left_ends = TRACE_STEP * np.arange(math.ceil(min(self.largest, TRACE_END) / TRACE_STEP))
+        chance = np.maximum(np.exp(-left_ends * left_ends / 2), LEAST_PROBABILITY)
+        people = np.full_like(chance, self.people)
+        heights = group_chance(chance, people, epsilon, delta)
+        beyond = max(self.largest - TRACE_END, 0.0) * heights[-1]
+        return bool((heights.sum() * TRACE_STEP + beyond) * (1 + ROUND_OFF) < self.mean)
+
+
+def _traces(statistics: list[Statistic]) -> list[Trace]:
+    """Return the traces of counts and sums, for several numbers of people."""
+    if not statistics:
+        return []
+    counts, errors, steps, successes = (
+        np.array([float(getattr(statistic, name)) for statistic in statistics])
+        for name in ("count", "error", "sensitivity", "probability")
+    )
+    most = min(8 * float(np.max(errors / steps)) + 1, MAX_PEOPLE)
+    traces = []
+    for people in np.unique(np.floor(np.geomspace(1.0, most, TRACES_TRIED))):
+        # Answers are cut at the error and the whole move; the weights have the best ratio of the
+        # move of the mean to the deviation.
+        cuts = errors + people * steps
+        weights = steps / cuts**2
+        deviation = math.sqrt(counts @ (weights * cuts) ** 2)
+        mean = people * float(counts @ (weights * steps * successes)) / deviation
+        largest = float(counts @ (weights * cuts)) / deviation
+        traces.append(Trace(float(people), mean * (1 - ROUND_OFF), largest * (1 + ROUND_OFF)))
+    return traces
+
+
+def _packing_tests(statistics: tuple[Statistic, ...]) -> list[Test]:
+    """Return the tests of all statistics at once, by numbers of people and of wrong answers."""
+    counts = np.array([float(statistic.count) for statistic in statistics])
+    failures = np.array([1 - statistic.probability for statistic in statistics])
+    reached = [_people_until_two(statistic) for statistic in statistics]
+    numbers = np.unique(
+        np.floor(np.geomspace(min(reached), min(64 * max(reached), MAX_PEOPLE), PEOPLE_TRIED))
+    )
+    tests = []
+    for people in {*numbers.tolist(), *reached}:
+        values = np.array([_distinct_values(statistic, people) for statistic in statistics])
+        is_told = values >= 2
+        if not is_told.any():
+            continue
+        number, fail, value = counts[is_told], failures[is_told], values[is_told]
+        total = float(number.sum())
+        wrong = np.unique(
+            np.floor(np.append(0.0, np.geomspace(1.0, max(total - 1, 1), WRONG_TRIED)))
+        )
+        # Markov: more than `wrong` of the answers are wrong with at most this probability.
+        right = 1 - float(number @ fail) / (wrong + 1)
+        log_chance = _log_chance_of_matches(number, value, total - wrong)
+        possible = right >= LEAST_RIGHT
+        tests += [
+            (people, float(log_c), float(r))
+            for log_c, r in zip(log_chance[possible], right[possible], strict=True)
+        ]
+    return tests
+
+
+def _log_chance_of_matches(counts: Array, values: Array, matches: Array) -> Array:
+    """Return ln of a bound on the chance of so many matches, by Chernoff.
+
+    Each of ``counts`` independent guesses among ``values`` matches with probability 1 / values.
+    """
+    # E e^{t M} = prod (1 + (e^t - 1) / v)^n, and P(M >= m) <= E e^{t M} e^{-t m}
+    log_moments = counts @ np.log1p(np.expm1(TILTS) / values[:, None])
+    log_chances = np.min(log_moments[:, None] - TILTS[:, None] * matches, axis=0)
+    all_match = np.where(matches >= counts.sum(), -counts @ np.log(values), 0.0)
+    chances: Array = np.minimum(np.minimum(log_chances, all_match), 0.0)
+    return chances
+
+
+def _people_until_two(statistic: Statistic) -> float:
+    """Return the least number of people who lead to two values that exact answers tell apart."""
+    if statistic.kind == "count":
+        gap = (2 * math.floor(statistic.error) + 1) / (2 * statistic.sensitivity)
+        return float(math.ceil(gap))
+    if statistic.kind == "sum":
+        return float(math.floor(statistic.error / statistic.sensitivity * (1 + ROUND_OFF)) + 1)
+    moves = 1 if statistic.monotone else 2
+    gap = statistic.error / (moves * statistic.sensitivity)
+    return float(math.floor(gap * (1 + ROUND_OFF)) + 1)
+
+
+def _distinct_values(statistic: Statistic, people: float) -> float:
+    """Return how many values that exact answers tell apart ``people`` people can lead to.
+
+    They move a number by at most their share in either direction, and told apart are values of
+    which the intervals of the error do not meet.  Of a selection each candidate can be the only one
+    within the error of the best.
+    """
+    if statistic.kind == "selection":
+        told = people >= _people_until_two(statistic)
+        return float(statistic.candidates or 1) if told else 1.0
+    length = 2 * people * statistic.sensitivity
+    if statistic.kind == "count":
+        return math.floor(length / (2 * math.floor(statistic.error) + 1)) + 1.0
+    # values more than twice the error apart
+    return max(1.0, float(math.ceil(length / (2 * statistic.error) * (1 - ROUND_OFF))))
