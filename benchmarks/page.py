@@ -98,6 +98,10 @@ AREAS = {
             rf"{NUMBER} x one exact answer"),
         Row("bench_planning", "The error of such a plan", "dual bound, which no plan beats",
             "{} times the bound", rf"error {NUMBER} x the dual bound"),
+        Row("bench_least_epsilon", "The least ε for wanted errors", "the least of any mechanism",
+            "{} times the bound", rf"{NUMBER} x the least of any mechanism"),
+        Row("bench_least_epsilon", "The least ε for wanted errors", "a simple plan",
+            "its ε is {} times ours", rf"{NUMBER} x ours: the simple plan"),
         Row("bench_proofs", "Which certificates have a proof that checks?", "plans of the docs",
             "{} of {}", r"^bench_proofs (\d+) of (\d+) plans"),
         Row("bench_proofs", "Checking a proof", "computing the certificate", ITS,
@@ -237,6 +241,13 @@ TABLES = {
         ("plan", "epsilon", "width", "wider", "proof", "Tight", "writing", "checking", "ratio",
          "verdict"),
         "^" + r" \| ".join([r"([^|\n]+)"] * 10) + "$",
+    ),
+    "bench_least_epsilon": Table(
+        "budget.md",
+        ("statistics", "delta", "mechanisms", "epsilon", "the simple plan", "over the bound",
+         "time"),
+        r"^(.+), delta (.+): (.+); epsilon ([\d.]+), ([\d.]+ x ours).*?, ([\d.]+) x the least.*; "
+        r"(.+ ms)$",
     ),
     "bench_evidence": Table(
         "how-to/audit-every-version.md",

@@ -166,8 +166,10 @@ def _measure(value: Any) -> Measure:
                 return Quantile(probability)
             case {"maximum": dimension, **rest} if not rest:
                 return Maximum(dimension)
-            case {"selection": candidates, **rest} if rest.keys() <= {"probability"}:
-                return Selection(candidates, rest.get("probability"))
+            case {"selection": candidates, "probability": probability, **rest} if not rest:
+                return Selection(candidates, probability)
+            case {"selection": candidates, **rest} if not rest:
+                return Selection(candidates)
     except ParameterError as error:
         raise ParameterError("error", error.value, error.allowed) from None
     raise ParameterError("error", value, ERROR_FORMS)

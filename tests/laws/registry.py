@@ -20,6 +20,7 @@ from accountant import (
     LedgerCorrupt,
     OffPlan,
     PrivateValueError,
+    Statistic,
     Tight,
     calibrate,
 )
@@ -684,6 +685,21 @@ PATCHED = {
     },
     test_lower_bounds.test_the_overlap_of_a_pair_is_that_of_randomised_response: {
         lower_bounds.doubles_the_overlap: (1, 0.01, 0.0),
+    },
+    test_lower_bounds.test_the_chance_of_a_group_is_the_iterated_one_of_its_people: {
+        lower_bounds.moves_one_person_less: (0,),
+    },
+    test_lower_bounds.test_one_count_has_the_epsilon_of_the_discrete_laplace_distribution: {
+        lower_bounds.shifts_by_one_less: (3, 0.95),
+    },
+    test_lower_bounds.test_a_trace_is_that_of_noise_at_the_ends_of_its_errors: {
+        lower_bounds.cuts_at_the_error: (4.0,), lower_bounds.counts_failures_as_moves: (4.0,),
+    },
+    test_lower_bounds.test_values_that_exact_answers_tell_apart_are_counted: {
+        lower_bounds.counts_one_value_more: (Statistic("count", 2.0),),
+    },
+    test_lower_bounds.test_the_chance_of_matches_is_above_the_exact_one: {
+        lower_bounds.guesses_one_more: (0,),
     },
     test_early_stops.test_an_honest_one_sided_release_is_seldom_convicted: {
         early_stops.first_values_first: (6000,),

@@ -6,8 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom
 
-from audits.minimax.bounds import mean
+from accountant import Statistic
+from audits.minimax.bounds import accuracy, mean
 from audits.minimax.information import contraction
 from audits.minimax.information.group_decoding import group_delta
 
@@ -113,3 +116,88 @@ def test_the_overlap_of_a_pair_is_that_of_randomised_response(copies, epsilon, d
     assert mean.pair_risk(10, copies, epsilon, delta) == pytest.approx(
         (copies / 10) ** 2 * overlap, rel=1e-12
     )
+
+
+def iterated(chance, people, epsilon, delta):
+    """The trade-off of one person, once for each of them."""
+    for _ in range(people):
+        grown = math.exp(epsilon) * chance + delta
+        chance = min(grown, 1 - math.exp(-epsilon) * (1 - delta - chance), 1.0)
+    return chance
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_chance_of_a_group_is_the_iterated_one_of_its_people(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        epsilon, delta = 10 ** rng.uniform(-3, 1), 10 ** rng.uniform(-9, -1)
+        chance, people = 10 ** rng.uniform(-12, 0), int(rng.integers(1, 40))
+        expected = iterated(chance, people, epsilon, delta)
+        bound = accuracy.group_chance(np.log([chance]), np.array([float(people)]), epsilon, delta)[
+            0
+        ]
+        assert bound == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("error", "probability"), [(0, 0.9), (1, 0.99), (3, 0.95), (10, 0.5)])
+def test_one_count_has_the_epsilon_of_the_discrete_laplace_distribution(error, probability):
+    """P(|k| > error) = 2 q^(error + 1) / (1 + q), of which no other mechanism has less."""
+
+    def excess(epsilon):
+        q = math.exp(-epsilon)
+        return 2 * q ** (error + 1) / (1 + q) - (1 - probability)
+
+    bound = accuracy.least_epsilon_bound([Statistic("count", error + 0.5, probability)], 0.0)
+    truth = brentq(excess, 1e-6, 50.0)
+    assert bound == pytest.approx(truth, rel=1e-7)
+    assert bound <= truth
+
+
+@pytest.mark.parametrize("people", [1.0, 4.0, 30.0])
+def test_a_trace_is_that_of_noise_at_the_ends_of_its_errors(people):
+    """The noise is at the error, in either direction, and where it fails far beyond all cuts."""
+    statistics = [Statistic("sum", 3.0, 0.8, 50, 0.5), Statistic("count", 7.0, 0.9, 20, 2)]
+    (trace,) = accuracy._traces(statistics, np.array([people]))
+    moments = np.zeros(2)  # the mean with the people, the variance without them
+    largest = 0.0
+    for statistic in statistics:
+        cut = statistic.error + people * statistic.sensitivity
+        weight = statistic.sensitivity / cut**2
+        law = [(statistic.error, statistic.probability / 2), (1e9, (1 - statistic.probability) / 2)]
+        for noise, chance in [(sign * y, p) for y, p in law for sign in (1, -1)]:
+            for sign in (1, -1):
+                moved = noise + sign * people * statistic.sensitivity
+                with_people = weight * sign * min(max(moved, -cut), cut)
+                moments[0] += statistic.count * chance / 2 * with_people
+        moments[1] += statistic.count * (weight * cut) ** 2  # where all noise is cut
+        largest += statistic.count * weight * cut
+    assert trace.mean == pytest.approx(moments[0] / math.sqrt(moments[1]), rel=1e-6)
+    assert trace.largest == pytest.approx(largest / math.sqrt(moments[1]), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "statistic",
+    [Statistic("count", 2.0), Statistic("count", 3.9, sensitivity=2), Statistic("sum", 2.5),
+     Statistic("sum", 0.3, sensitivity=0.7)],
+    ids=lambda s: f"{s.kind} {s.error} {s.sensitivity}",
+)  # fmt: skip
+def test_values_that_exact_answers_tell_apart_are_counted(statistic):
+    """As many as a walk of least gaps finds between the ends that the people reach."""
+    for people in range(1, 40):
+        reach = people * statistic.sensitivity
+        if statistic.kind == "count":
+            gap = 2 * math.floor(statistic.error) + 1
+        else:
+            gap = 2 * statistic.error * (1 + 1e-7)  # the ends of two intervals may not meet
+        walk = np.arange(-reach, reach + 1e-12, gap)
+        assert accuracy._distinct_values(statistic, people) == len(walk)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 3, 8])
+def test_the_chance_of_matches_is_above_the_exact_one(wrong):
+    counts, values = np.array([6.0, 9.0]), np.array([2.0, 5.0])
+    matches = counts.sum() - wrong
+    exact = sum(binom.pmf(k, 6, 1 / 2) * binom.sf(matches - k - 1, 9, 1 / 5) for k in range(7))
+    bound = math.exp(accuracy._log_chance_of_matches(counts, values, np.array([matches]))[0])
+    assert exact <= bound * (1 + 1e-12)
+    assert bound <= exact * (1 + 8 * (wrong > 0)) * (1 + 1e-12)

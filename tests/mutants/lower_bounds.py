@@ -1,6 +1,6 @@
 """Wrong lower bounds: a constant halved, so that the bound claims too much or too little."""
 
-from audits.minimax.bounds import mean
+from audits.minimax.bounds import accuracy, mean
 from audits.minimax.information import contraction
 from tests.mutants.edits import edit
 
@@ -48,3 +48,45 @@ def halves_the_leak(patch):
 def doubles_the_overlap(patch):
     """Takes twice the overlap of two distributions."""
     edit(patch, mean, "pair_risk", "common = 2", "common = 4")
+
+
+def moves_one_person_less(patch):
+    """Takes the trade-off once less than there are people."""
+    edit(patch, accuracy, "group_chance", "second = people - first", "second = people - first - 1")
+
+
+def shifts_by_one_less(patch):
+    """Takes twice the error for what leads from below it to above it."""
+    edit(
+        patch,
+        accuracy,
+        "_shift_test",
+        "2 * math.floor(statistic.error) + 1",
+        "2 * math.floor(statistic.error)",
+    )
+
+
+def cuts_at_the_error(patch):
+    """Cuts answers at the error, where the people moved them beyond."""
+    edit(patch, accuracy, "_traces", "cuts = errors + people * steps", "cuts = errors")
+
+
+def counts_failures_as_moves(patch):
+    """Takes it that all answers are within their error."""
+    edit(patch, accuracy, "_traces", "(weights * steps * successes)", "(weights * steps)")
+
+
+def counts_one_value_more(patch):
+    """Takes it that the people reach one value more."""
+    edit(patch, accuracy, "_distinct_values", ") + 1.0", ") + 2.0")
+
+
+def guesses_one_more(patch):
+    """Takes it that guesses are among one value more."""
+    edit(
+        patch,
+        accuracy,
+        "_log_chance_of_matches",
+        "-counts @ np.log(values)",
+        "-counts @ np.log(values + 1)",
+    )

@@ -40,8 +40,8 @@ TILTS = np.geomspace(0.01, 60.0, 80)
 # not sought, as e^epsilon is to be a float.
 MIN_EPSILON, MAX_EPSILON, RELATIVE_TOLERANCE = 1e-12, 700.0, 1e-9
 LEAST_RIGHT = 0.01  # tests with a smaller chance of right answers would be lost in round-off
-TRACES_TRIED, TRACE_STEP, TRACE_END = 40, 0.02, 37.0  # the last two in deviations of the sum
-LEAST_PROBABILITY = 1e-300  # smaller ones are replaced by it, which lowers the bound
+TRACES_TRIED = 40
+TRACE_EDGES = np.append(0.0, np.geomspace(0.01, 1e4, 1500))  # in deviations of the sum
 # By this share bounds are lowered, and numbers of people and tests are made easier, for round-off.
 ROUND_OFF = 1e-9
 
@@ -83,15 +83,20 @@ def least_epsilon_bound(statistics: Iterable[Statistic], delta: float) -> float:
     for statistic in wanted:
         if not isinstance(statistic, Statistic):
             raise ParameterError("statistics", statistic, "a list of Statistic")
-    tests = [_shift_test(statistic) for statistic in wanted if statistic.kind != "selection"]
-    tests += _packing_tests(wanted)
+    numbers = [statistic for statistic in wanted if statistic.kind != "selection"]
+    tests = [_shift_test(statistic) for statistic in numbers] + _packing_tests(wanted)
     people, log_chance, right = (np.array(column) for column in zip(*tests, strict=True))
-    chance = np.maximum(np.exp(log_chance), LEAST_PROBABILITY) * (1 + ROUND_OFF)
+    log_chance += ROUND_OFF * (1 + np.abs(log_chance))
     right = right * (1 - ROUND_OFF)
-    traces = _traces([statistic for statistic in wanted if statistic.kind != "selection"])
+    traces = []
+    if numbers:
+        most = 8 * max(statistic.error / statistic.sensitivity for statistic in numbers) + 1
+        traces = _traces(
+            numbers, np.unique(np.floor(np.geomspace(1.0, min(most, MAX_PEOPLE), TRACES_TRIED)))
+        )
 
     def is_refuted(epsilon: float) -> bool:
-        if np.any(group_chance(chance, people, epsilon, delta) < right):
+        if np.any(group_chance(log_chance, people, epsilon, delta) < right):
             return True
         return any(trace.is_refuted(epsilon, delta) for trace in traces)
 
@@ -110,21 +115,22 @@ def least_epsilon_bound(statistics: Iterable[Statistic], delta: float) -> float:
 Test = tuple[float, float, float]
 
 
-def group_chance(chance: Array, people: Array, epsilon: float, delta: float) -> Array:
-    """Return an upper bound of an event's chance, ``people`` people from where it is ``chance``.
+def group_chance(log_chance: Array, people: Array, epsilon: float, delta: float) -> Array:
+    """Return an upper bound of an event's chance, ``people`` people from where it is given.
 
     One person raises a chance x to at most ``min(e^epsilon x + delta, 1 - e^-epsilon (1 - delta -
     x))``.  The first term is the less while x is below (1 - delta) / (1 + e^epsilon).  Any order of
     the two gives an upper bound: here the first so often as it is the less, and then the second.
     """
     step = delta / math.expm1(epsilon)  # e^{j epsilon} (x + step) - step after j people
+    log_start = np.logaddexp(log_chance, math.log(step) if step else -math.inf)
     turn = (1 - delta) / (1 + math.exp(epsilon))
-    until_turn = np.log((turn + step) / (chance + step)) / epsilon
-    best = np.ones_like(chance)
+    until_turn = (math.log(turn + step) - log_start) / epsilon
+    best = np.ones_like(log_chance)
     for rounded in (np.floor(until_turn), np.ceil(until_turn)):
         first = np.clip(rounded, 0.0, people)
         second = people - first
-        grown = np.exp(np.minimum(first * epsilon, 700.0)) * (chance + step) - step
+        grown = np.exp(np.minimum(first * epsilon + log_start, 700.0)) - step
         # the chance of the opposite falls to e^{-epsilon} (y - delta), which is the first backwards
         remaining = np.exp(-second * epsilon) * (1 - grown + step) - step
         best = np.minimum(best, 1 - remaining)
@@ -163,25 +169,22 @@ class Trace:
         """Return whether no mechanism of (epsilon, delta) has so large a mean."""
         # The mean is at most int_0^largest P(sum > x) dx.  The integrand falls, so that the heights
         # at the left ends of intervals give an upper bound.
-        left_ends = TRACE_STEP * np.arange(math.ceil(min(self.largest, TRACE_END) / TRACE_STEP))
-        chance = np.maximum(np.exp(-left_ends * left_ends / 2), LEAST_PROBABILITY)
-        people = np.full_like(chance, self.people)
-        heights = group_chance(chance, people, epsilon, delta)
-        beyond = max(self.largest - TRACE_END, 0.0) * heights[-1]
-        return bool((heights.sum() * TRACE_STEP + beyond) * (1 + ROUND_OFF) < self.mean)
+        edges = np.append(np.minimum(TRACE_EDGES, self.largest), self.largest)
+        left_ends, widths = edges[:-1], np.diff(edges)
+        log_chance = -left_ends * left_ends / 2
+        people = np.full_like(log_chance, self.people)
+        heights = group_chance(log_chance, people, epsilon, delta)
+        return bool(heights @ widths * (1 + ROUND_OFF) < self.mean)
 
 
-def _traces(statistics: list[Statistic]) -> list[Trace]:
-    """Return the traces of counts and sums, for several numbers of people."""
-    if not statistics:
-        return []
+def _traces(statistics: list[Statistic], numbers_of_people: Array) -> list[Trace]:
+    """Return the traces of counts and sums, one for each number of people."""
     counts, errors, steps, successes = (
         np.array([float(getattr(statistic, name)) for statistic in statistics])
         for name in ("count", "error", "sensitivity", "probability")
     )
-    most = min(8 * float(np.max(errors / steps)) + 1, MAX_PEOPLE)
     traces = []
-    for people in np.unique(np.floor(np.geomspace(1.0, most, TRACES_TRIED))):
+    for people in numbers_of_people.tolist():
         # Answers are cut at the error and the whole move; the weights have the best ratio of the
         # move of the mean to the deviation.
         cuts = errors + people * steps
@@ -189,7 +192,7 @@ def _traces(statistics: list[Statistic]) -> list[Trace]:
         deviation = math.sqrt(counts @ (weights * cuts) ** 2)
         mean = people * float(counts @ (weights * steps * successes)) / deviation
         largest = float(counts @ (weights * cuts)) / deviation
-        traces.append(Trace(float(people), mean * (1 - ROUND_OFF), largest * (1 + ROUND_OFF)))
+        traces.append(Trace(people, mean * (1 - ROUND_OFF), largest * (1 + ROUND_OFF)))
     return traces
 
 

@@ -123,7 +123,7 @@ def test_lower_bounds_come_from_installed_packages(tmp_path, capsys, monkeypatch
             return lambda problem, **given: asked.append((problem, given)) or 41
 
     need = ["fit", str(path), "--need", "mean=0.01", "--records", "1", "--bound"]
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Point])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [Point])
     assert main([*need, "private_mean,error=0.0001,dimension=1,model=central"]) == 0
     assert "142 records suffice" in (out := capsys.readouterr().out)
     assert "no private algorithm has it with fewer than 41" in out
@@ -136,7 +136,7 @@ def test_lower_bounds_come_from_installed_packages(tmp_path, capsys, monkeypatch
     assert "with each key once" in capsys.readouterr().err
     assert main([*need, "private_mean,error=1,epsilon=9"]) == 2
     assert "the bound is for the budget" in capsys.readouterr().err
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [])
     assert main([*need, "private_mean,error=1"]) == 2
     assert "no installed package has lower bounds" in capsys.readouterr().err
 

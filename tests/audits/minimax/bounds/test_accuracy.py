@@ -5,45 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq, linprog
+from scipy.optimize import linprog
 
 from accountant import ParameterError, Statistic, least_epsilon
 from audits.minimax import least_epsilon_bound
-from audits.minimax.bounds.accuracy import group_chance
-
-COUNTS = [(0, 0.9, 0.0), (1, 0.99, 0.0), (3, 0.95, 0.0), (10, 0.5, 0.0), (2, 0.9, 1e-2),
-          (4, 0.99, 1e-3)]  # fmt: skip
-
-
-def iterated(chance, people, epsilon, delta):
-    """The trade-off of one person, once for each of them."""
-    for _ in range(people):
-        grown = math.exp(epsilon) * chance + delta
-        chance = min(grown, 1 - math.exp(-epsilon) * (1 - delta - chance), 1.0)
-    return chance
-
-
-def test_the_chance_of_a_group_is_the_iterated_one_of_its_people():
-    rng = np.random.default_rng(1)
-    for _ in range(300):
-        epsilon, delta = 10 ** rng.uniform(-3, 1), 10 ** rng.uniform(-9, -1)
-        chance, people = 10 ** rng.uniform(-12, 0), int(rng.integers(1, 40))
-        expected = iterated(chance, people, epsilon, delta)
-        bound = group_chance(np.array([chance]), np.array([float(people)]), epsilon, delta)[0]
-        assert bound == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize(("error", "probability"), [case[:2] for case in COUNTS if not case[2]])
-def test_one_count_has_the_epsilon_of_the_discrete_laplace_distribution(error, probability):
-    """P(|k| > error) = 2 q^(error + 1) / (1 + q), of which no other mechanism has less."""
-
-    def excess(epsilon):
-        q = math.exp(-epsilon)
-        return 2 * q ** (error + 1) / (1 + q) - (1 - probability)
-
-    bound = least_epsilon_bound([Statistic("count", error + 0.5, probability)], 0.0)
-    assert bound == pytest.approx(brentq(excess, 1e-6, 50.0), rel=1e-7)
-    assert bound <= brentq(excess, 1e-6, 50.0)
 
 
 def least_failure(error, sensitivity, epsilon, delta, reach=40):
@@ -149,7 +114,7 @@ def test_each_of_the_three_arguments_counts(count, error, delta, at_least):
 def test_extremes_are_bounded():
     assert least_epsilon_bound([Statistic("count", 3.0)], 0.99) == 0.0
     many = Statistic("count", 0.5, 0.999999, count=100_000)
-    assert least_epsilon_bound([many], 0.0) > 600
+    assert least_epsilon_bound([many], 0.0) == 700.0
     assert 0 < least_epsilon_bound([Statistic("sum", 1e9, sensitivity=1.0)], 0.0) < 1e-8
     with pytest.raises(ParameterError, match="Statistic"):
         least_epsilon_bound([1.0], 0.0)
