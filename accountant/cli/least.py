@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,7 @@ from accountant.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from accountant.planning.least_epsilon import EpsilonBound, LeastEpsilon
+    from accountant.planning.least_epsilon import LeastEpsilon
 
 
 def least(
@@ -73,6 +73,8 @@ def least(
     Exit status: 0 found, 2 bad usage, a bad file, or an error that no mechanism can reach,
     130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
+    import importlib.metadata
+
     from accountant.domains import DELTA
     from accountant.errors import ParameterError
     from accountant.formats.statistics_file import read_statistics
@@ -86,32 +88,19 @@ def least(
     file = read_statistics(statistics)
     option = None if delta is None else DELTA.check("--delta", parse_number(delta))
     at = next((value for value in (option, file.delta) if value is not None), 0.0)
-    found = least_epsilon(file.statistics, at, _lower_bound())
-    print_report(found, json)
-    write_json(json, _facts(found))
+    # An installed package registers the lower bound; this package has none.
+    registered = importlib.metadata.entry_points(group="dp_attest.bounds", name="least_epsilon")
+    lower_bound = next((point.load() for point in registered), None)
+    answer = least_epsilon(file.statistics, at, lower_bound)
+    print_report(answer, json)
+    facts = {"epsilon": answer.epsilon, "delta": answer.delta, "lower": answer.lower}
+    write_json(json, {**facts, "statistics": answer.to_records()})
     if target is not None:
-        _write_plan(found, target)
+        _write_plan(answer, target)
         print(f"wrote {target}", file=sys.stderr)
 
 
-def _lower_bound() -> EpsilonBound | None:
-    """Return the bound that an installed package registers; this package has none."""
-    import importlib.metadata
-
-    registered = importlib.metadata.entry_points(group="dp_attest.bounds", name="least_epsilon")
-    return next((point.load() for point in registered), None)
-
-
-def _facts(found: LeastEpsilon) -> dict[str, Any]:
-    return {
-        "epsilon": found.epsilon,
-        "delta": found.delta,
-        "lower": found.lower,
-        "statistics": found.to_records(),
-    }
-
-
-def _write_plan(found: LeastEpsilon, target: Path) -> None:
+def _write_plan(answer: LeastEpsilon, target: Path) -> None:
     """Write the answers as the releases of a plan file, whose budget is what they cost."""
     from accountant.accountants.budget import Budget
     from accountant.files import write_atomically
@@ -120,8 +109,8 @@ def _write_plan(found: LeastEpsilon, target: Path) -> None:
     from accountant.planning.requests import Wanted
 
     releases = tuple(
-        Wanted(answer.mechanism, statistic.measure, count=statistic.count, name=statistic.name)
-        for statistic, answer in zip(found.statistics, found.answers, strict=True)
+        Wanted(mechanism, statistic.measure, count=statistic.count, name=statistic.name)
+        for statistic, (mechanism, _, _) in zip(answer.statistics, answer.answers, strict=True)
     )
-    file = PlanFile(releases, Budget(found.epsilon, found.delta))
+    file = PlanFile(releases, Budget(answer.epsilon, answer.delta))
     write_atomically(target, (file_to_json if target.suffix == ".json" else file_to_toml)(file))

@@ -37,28 +37,31 @@ class StatisticsFile:
     statistics: tuple[Statistic, ...]
     delta: float | None = None
 
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> StatisticsFile:
+        """Return the file that such tables describe, or raise `PlanFileError`."""
+        for key, value in document.items():
+            if key not in {"delta", "statistic"}:
+                why = f"absent: unknown key {key!r}; the file has [[statistic]] and delta"
+                raise PlanFileError((key,), value, why)
+        tables = document.get("statistic")
+        if not isinstance(tables, list) or not tables:
+            why = "a list; there are no [[statistic]] tables, each with a kind and an error"
+            raise PlanFileError(("statistic",), tables, why)
+        statistics = tuple(_statistic(table, i) for i, table in enumerate(tables))
+        if "delta" not in document:
+            return cls(statistics)
+        try:
+            return cls(statistics, DELTA.check("delta", document["delta"]))
+        except ParameterError as error:
+            raise PlanFileError(("delta",), error.value, error.allowed) from None
+
 
 def read_statistics(name: str | os.PathLike[str]) -> StatisticsFile:
     """Return what a file of statistics says, or raise `ParameterError` with line and column."""
-    return read_document(os.fspath(name), lambda document, _suffix: _from_tables(document))
-
-
-def _from_tables(document: dict[str, Any]) -> StatisticsFile:
-    for key, value in document.items():
-        if key not in {"delta", "statistic"}:
-            why = f"absent: unknown key {key!r}; a file of statistics has [[statistic]] and delta"
-            raise PlanFileError((key,), value, why)
-    tables = document.get("statistic")
-    if not isinstance(tables, list) or not tables:
-        why = "a list; there are no [[statistic]] tables, each with a kind and an error"
-        raise PlanFileError(("statistic",), tables, why)
-    statistics = tuple(_statistic(table, i) for i, table in enumerate(tables))
-    if "delta" not in document:
-        return StatisticsFile(statistics)
-    try:
-        return StatisticsFile(statistics, DELTA.check("delta", document["delta"]))
-    except ParameterError as error:
-        raise PlanFileError(("delta",), error.value, error.allowed) from None
+    return read_document(
+        os.fspath(name), lambda document, _suffix: StatisticsFile.from_dict(document)
+    )
 
 
 def _statistic(table: Any, place: int) -> Statistic:

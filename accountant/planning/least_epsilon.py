@@ -11,6 +11,7 @@ the whole plan.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable
@@ -31,7 +32,7 @@ KIND = OneOf(("count", "sum", "selection"))
 CANDIDATES = OrNone(IntegerRange(2))
 WHOLE = IntegerRange(1)
 COLUMNS = ("statistic", "count", "wanted", "mechanism", "noise", "error")
-SEARCH_ACCOUNTANT = Tight(width=1e-3)  # choices whose costs are nearer than this are equally good
+SEARCH_ACCOUNTANT = Tight(width=1e-3)  # choices nearer than this share of epsilon are equally good
 
 
 @final
@@ -146,6 +147,7 @@ class Answer(NamedTuple):
     error: float
 
 
+Choice = tuple[Answer, ...]  # an answer for each kind of statistics
 # from the statistics and a delta to an epsilon below which no mechanism has these errors
 EpsilonBound = Callable[[tuple[Statistic, ...], float], float]
 
@@ -256,46 +258,52 @@ def least_epsilon(
     >>> type(found.answers[0].mechanism).__name__, round(found.epsilon, 3)
     ('DiscreteGaussian', 3.494)
     """
-    wanted, delta = _checked(statistics), DELTA.check("delta", delta)
-    options = [_answers(statistic, delta) for statistic in wanted]
-    # Equal statistics have equal answers, so that the choice is one for each kind of them.
-    kinds = {_kind(statistic): i for i, statistic in enumerate(wanted)}
-    choice_of = [list(kinds).index(_kind(statistic)) for statistic in wanted]
-    options_of_kind = [options[i] for i in kinds.values()]
+    if not isinstance(statistics, Iterable):
+        raise ParameterError("statistics", statistics, "a list of Statistic")
+    wanted, delta = tuple(statistics), DELTA.check("delta", delta)
+    if not wanted or not all(isinstance(statistic, Statistic) for statistic in wanted):
+        raise ParameterError("statistics", wanted, "a list of Statistic, at least one")
+    # Equal statistics have equal answers: those of their kind, which is all but count and name.
+    kinds = [dataclasses.replace(statistic, count=1, name="") for statistic in wanted]
+    options: dict[Statistic, list[Answer]] = {}
+    for kind, statistic in zip(kinds, wanted, strict=True):
+        if kind not in options:
+            options[kind] = _answers(statistic, delta)
+
+    def answers_of(choice: Choice) -> tuple[Answer, ...]:
+        answer_of_kind = dict(zip(options, choice, strict=True))
+        return tuple(answer_of_kind[kind] for kind in kinds)
 
     @functools.cache
-    def cost(choice: tuple[int, ...]) -> float:
-        answers = [options[i][choice[place]] for i, place in enumerate(choice_of)]
-        return SEARCH_ACCOUNTANT.epsilon(_plan(wanted, answers), delta)
+    def epsilon_of(choice: Choice) -> float:
+        return SEARCH_ACCOUNTANT.epsilon(_plan(wanted, answers_of(choice)), delta)
 
-    most_options = max(map(len, options_of_kind))
-    first_choices = {
-        tuple(min(number, len(kind) - 1) for kind in options_of_kind)
-        for number in range(most_options)
+    # One choice begins with the first mechanism of each kind, one with the second, and so on.
+    beginnings = {
+        tuple(answers[min(number, len(answers) - 1)] for answers in options.values())
+        for number in range(max(map(len, options.values())))
     }
-    best = min((_improved(choice, options_of_kind, cost) for choice in first_choices), key=cost)
-    answers = tuple(options[i][best[place]] for i, place in enumerate(choice_of))
+    choices = [_improved(choice, list(options.values()), epsilon_of) for choice in beginnings]
+    answers = answers_of(min(choices, key=epsilon_of))
     epsilon = Tight().epsilon(_plan(wanted, answers), delta)
     lower = None if lower_bound is None else min(lower_bound(wanted, delta), epsilon)
     return LeastEpsilon(wanted, answers, delta, epsilon, lower)
 
 
 def _improved(
-    choice: tuple[int, ...], options: list[list[Answer]], cost: Callable[[tuple[int, ...]], float]
-) -> tuple[int, ...]:
-    """Return a choice that no change of a single place makes cheaper."""
+    choice: Choice, options: list[list[Answer]], epsilon_of: Callable[[Choice], float]
+) -> Choice:
+    """Return a choice that no change of a single answer makes cheaper."""
     while True:
-        changed = min(
-            (
-                (*choice[:place], number, *choice[place + 1 :])
-                for place, answers in enumerate(options)
-                for number in range(len(answers))
-            ),
-            key=cost,
-        )
-        if cost(changed) >= cost(choice):
+        changes = [
+            (*choice[:i], answer, *choice[i + 1 :])
+            for i, answers in enumerate(options)
+            for answer in answers
+        ]
+        cheapest_change = min(changes, key=epsilon_of)
+        if epsilon_of(cheapest_change) >= epsilon_of(choice):
             return choice
-        choice = changed
+        choice = cheapest_change
 
 
 def _answers(statistic: Statistic, delta: float) -> list[Answer]:
@@ -316,34 +324,9 @@ def _answers(statistic: Statistic, delta: float) -> list[Answer]:
     return answers
 
 
-def _kind(statistic: Statistic) -> tuple[Any, ...]:
-    """Return the key of statistics with equal answers: all but count and name."""
-    return (
-        statistic.kind,
-        statistic.error,
-        statistic.probability,
-        statistic.sensitivity,
-        statistic.candidates,
-        statistic.monotone,
-    )
-
-
 def _plan(statistics: Iterable[Statistic], answers: Iterable[Answer]) -> Plan:
     parts = [
         Repeat(answer.mechanism, statistic.count)
         for statistic, answer in zip(statistics, answers, strict=True)
     ]
     return parts[0] if len(parts) == 1 else Sequential(parts)
-
-
-def _checked(statistics: Iterable[Statistic]) -> tuple[Statistic, ...]:
-    """Return the statistics as a tuple, or raise `ParameterError`."""
-    if not isinstance(statistics, Iterable):
-        raise ParameterError("statistics", statistics, "a list of Statistic")
-    wanted = tuple(statistics)
-    for statistic in wanted:
-        if not isinstance(statistic, Statistic):
-            raise ParameterError("statistics", statistic, "a list of Statistic")
-    if not wanted:
-        raise ParameterError("statistics", wanted, "at least one Statistic")
-    return wanted

@@ -157,7 +157,7 @@ def test_one_count_has_the_epsilon_of_the_discrete_laplace_distribution(error, p
 def test_a_trace_is_that_of_noise_at_the_ends_of_its_errors(people):
     """The noise is at the error, in either direction, and where it fails far beyond all cuts."""
     statistics = [Statistic("sum", 3.0, 0.8, 50, 0.5), Statistic("count", 7.0, 0.9, 20, 2)]
-    (trace,) = accuracy._traces(statistics, np.array([people]))
+    (trace,) = accuracy.traces_of(statistics, np.array([people]))
     moments = np.zeros(2)  # the mean with the people, the variance without them
     largest = 0.0
     for statistic in statistics:
@@ -190,7 +190,7 @@ def test_values_that_exact_answers_tell_apart_are_counted(statistic):
         else:
             gap = 2 * statistic.error * (1 + 1e-7)  # the ends of two intervals may not meet
         walk = np.arange(-reach, reach + 1e-12, gap)
-        assert accuracy._distinct_values(statistic, people) == len(walk)
+        assert accuracy.distinct_values(statistic, people) == len(walk)
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 3, 8])
@@ -198,6 +198,6 @@ def test_the_chance_of_matches_is_above_the_exact_one(wrong):
     counts, values = np.array([6.0, 9.0]), np.array([2.0, 5.0])
     matches = counts.sum() - wrong
     exact = sum(binom.pmf(k, 6, 1 / 2) * binom.sf(matches - k - 1, 9, 1 / 5) for k in range(7))
-    bound = math.exp(accuracy._log_chance_of_matches(counts, values, np.array([matches]))[0])
+    bound = math.exp(accuracy.log_chance_of_matches(counts, values, np.array([matches]))[0])
     assert exact <= bound * (1 + 1e-12)
     assert bound <= exact * (1 + 8 * (wrong > 0)) * (1 + 1e-12)

@@ -52,7 +52,7 @@ def doubles_the_overlap(patch):
 
 def moves_one_person_less(patch):
     """Takes the trade-off once less than there are people."""
-    edit(patch, accuracy, "group_chance", "second = people - first", "second = people - first - 1")
+    edit(patch, accuracy, "group_chance", "people - before_turn", "people - before_turn - 1")
 
 
 def shifts_by_one_less(patch):
@@ -60,25 +60,25 @@ def shifts_by_one_less(patch):
     edit(
         patch,
         accuracy,
-        "_shift_test",
-        "2 * math.floor(statistic.error) + 1",
-        "2 * math.floor(statistic.error)",
+        "shift_test",
+        "(2 * math.floor(statistic.error) + 1)",
+        "(2 * math.floor(statistic.error))",
     )
 
 
 def cuts_at_the_error(patch):
     """Cuts answers at the error, where the people moved them beyond."""
-    edit(patch, accuracy, "_traces", "cuts = errors + people * steps", "cuts = errors")
+    edit(patch, accuracy, "traces_of", "cuts = errors + people * steps", "cuts = errors")
 
 
 def counts_failures_as_moves(patch):
     """Takes it that all answers are within their error."""
-    edit(patch, accuracy, "_traces", "(weights * steps * successes)", "(weights * steps)")
+    edit(patch, accuracy, "traces_of", "(weights * steps * successes)", "(weights * steps)")
 
 
 def counts_one_value_more(patch):
     """Takes it that the people reach one value more."""
-    edit(patch, accuracy, "_distinct_values", ") + 1.0", ") + 2.0")
+    edit(patch, accuracy, "distinct_values", ") + 1.0", ") + 2.0")
 
 
 def guesses_one_more(patch):
@@ -86,7 +86,7 @@ def guesses_one_more(patch):
     edit(
         patch,
         accuracy,
-        "_log_chance_of_matches",
+        "log_chance_of_matches",
         "-counts @ np.log(values)",
         "-counts @ np.log(values + 1)",
     )

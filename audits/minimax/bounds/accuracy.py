@@ -84,15 +84,16 @@ def least_epsilon_bound(statistics: Iterable[Statistic], delta: float) -> float:
         if not isinstance(statistic, Statistic):
             raise ParameterError("statistics", statistic, "a list of Statistic")
     numbers = [statistic for statistic in wanted if statistic.kind != "selection"]
-    tests = [_shift_test(statistic) for statistic in numbers] + _packing_tests(wanted)
+    tests = [shift_test(statistic) for statistic in numbers] + packing_tests(wanted)
     people, log_chance, right = (np.array(column) for column in zip(*tests, strict=True))
     log_chance += ROUND_OFF * (1 + np.abs(log_chance))
     right = right * (1 - ROUND_OFF)
     traces = []
     if numbers:
-        most = 8 * max(statistic.error / statistic.sensitivity for statistic in numbers) + 1
-        traces = _traces(
-            numbers, np.unique(np.floor(np.geomspace(1.0, min(most, MAX_PEOPLE), TRACES_TRIED)))
+        most_people = 8 * max(statistic.error / statistic.sensitivity for statistic in numbers) + 1
+        traces = traces_of(
+            numbers,
+            np.unique(np.floor(np.geomspace(1.0, min(most_people, MAX_PEOPLE), TRACES_TRIED))),
         )
 
     def is_refuted(epsilon: float) -> bool:
@@ -128,28 +129,28 @@ def group_chance(log_chance: Array, people: Array, epsilon: float, delta: float)
     until_turn = (math.log(turn + step) - log_start) / epsilon
     best = np.ones_like(log_chance)
     for rounded in (np.floor(until_turn), np.ceil(until_turn)):
-        first = np.clip(rounded, 0.0, people)
-        second = people - first
-        grown = np.exp(np.minimum(first * epsilon + log_start, 700.0)) - step
+        before_turn = np.clip(rounded, 0.0, people)
+        after_turn = people - before_turn
+        grown = np.exp(np.minimum(before_turn * epsilon + log_start, 700.0)) - step
         # the chance of the opposite falls to e^{-epsilon} (y - delta), which is the first backwards
-        remaining = np.exp(-second * epsilon) * (1 - grown + step) - step
+        remaining = np.exp(-after_turn * epsilon) * (1 - grown + step) - step
         best = np.minimum(best, 1 - remaining)
     return best
 
 
-def _shift_test(statistic: Statistic) -> Test:
+def shift_test(statistic: Statistic) -> Test:
     """Return the test of a single count or sum, with noise of one law (section 1 of the proof).
 
     The noise is below -error with half of the rest of the probability, and so many people later at
     most error with all but that half.
     """
     half = (1 - statistic.probability) / 2
-    width = (
-        2 * math.floor(statistic.error) + 1 if statistic.kind == "count" else 2 * statistic.error
-    )
-    people = width / statistic.sensitivity * (1 + ROUND_OFF * (statistic.kind == "sum"))
-    whole = math.ceil(people) if statistic.kind == "count" else math.floor(people) + 1
-    return float(whole), math.log(half), 1 - half
+    if statistic.kind == "count":
+        people = math.ceil((2 * math.floor(statistic.error) + 1) / statistic.sensitivity)
+    else:
+        moves = 2 * statistic.error / statistic.sensitivity
+        people = math.floor(moves * (1 + ROUND_OFF)) + 1
+    return float(people), math.log(half), 1 - half
 
 
 @final
@@ -177,7 +178,7 @@ class Trace:
         return bool(heights @ widths * (1 + ROUND_OFF) < self.mean)
 
 
-def _traces(statistics: list[Statistic], numbers_of_people: Array) -> list[Trace]:
+def traces_of(statistics: list[Statistic], numbers_of_people: Array) -> list[Trace]:
     """Return the traces of counts and sums, one for each number of people."""
     counts, errors, steps, successes = (
         np.array([float(getattr(statistic, name)) for statistic in statistics])
@@ -196,7 +197,7 @@ def _traces(statistics: list[Statistic], numbers_of_people: Array) -> list[Trace
     return traces
 
 
-def _packing_tests(statistics: tuple[Statistic, ...]) -> list[Test]:
+def packing_tests(statistics: tuple[Statistic, ...]) -> list[Test]:
     """Return the tests of all statistics at once, by numbers of people and of wrong answers."""
     counts = np.array([float(statistic.count) for statistic in statistics])
     failures = np.array([1 - statistic.probability for statistic in statistics])
@@ -206,7 +207,7 @@ def _packing_tests(statistics: tuple[Statistic, ...]) -> list[Test]:
     )
     tests = []
     for people in {*numbers.tolist(), *reached}:
-        values = np.array([_distinct_values(statistic, people) for statistic in statistics])
+        values = np.array([distinct_values(statistic, people) for statistic in statistics])
         is_told = values >= 2
         if not is_told.any():
             continue
@@ -217,7 +218,7 @@ def _packing_tests(statistics: tuple[Statistic, ...]) -> list[Test]:
         )
         # Markov: more than `wrong` of the answers are wrong with at most this probability.
         right = 1 - float(number @ fail) / (wrong + 1)
-        log_chance = _log_chance_of_matches(number, value, total - wrong)
+        log_chance = log_chance_of_matches(number, value, total - wrong)
         possible = right >= LEAST_RIGHT
         tests += [
             (people, float(log_c), float(r))
@@ -226,7 +227,7 @@ def _packing_tests(statistics: tuple[Statistic, ...]) -> list[Test]:
     return tests
 
 
-def _log_chance_of_matches(counts: Array, values: Array, matches: Array) -> Array:
+def log_chance_of_matches(counts: Array, values: Array, matches: Array) -> Array:
     """Return ln of a bound on the chance of so many matches, by Chernoff.
 
     Each of ``counts`` independent guesses among ``values`` matches with probability 1 / values.
@@ -251,7 +252,7 @@ def _people_until_two(statistic: Statistic) -> float:
     return float(math.floor(gap * (1 + ROUND_OFF)) + 1)
 
 
-def _distinct_values(statistic: Statistic, people: float) -> float:
+def distinct_values(statistic: Statistic, people: float) -> float:
     """Return how many values that exact answers tell apart ``people`` people can lead to.
 
     They move a number by at most their share in either direction, and told apart are values of
