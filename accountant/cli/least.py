@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,9 +17,6 @@ from accountant.cli.options import (
     refuse_existing,
     write_json,
 )
-
-if TYPE_CHECKING:
-    from accountant.planning.least_epsilon import LeastEpsilon
 
 
 def least(
@@ -75,10 +72,15 @@ def least(
     """  # fmt: skip  # \b keeps typer from filling the lines
     import importlib.metadata
 
+    from accountant.accountants.budget import Budget
     from accountant.domains import DELTA
     from accountant.errors import ParameterError
+    from accountant.files import write_atomically
+    from accountant.formats.plan_file import PlanFile
     from accountant.formats.statistics_file import read_statistics
+    from accountant.formats.toml_writer import file_to_json, file_to_toml
     from accountant.planning.least_epsilon import least_epsilon
+    from accountant.planning.requests import Wanted
 
     target = None if out is None else Path(out)
     if target is not None and target.suffix not in {".toml", ".json"}:
@@ -96,21 +98,11 @@ def least(
     facts = {"epsilon": answer.epsilon, "delta": answer.delta, "lower": answer.lower}
     write_json(json, {**facts, "statistics": answer.to_records()})
     if target is not None:
-        _write_plan(answer, target)
+        releases = tuple(
+            Wanted(mechanism, statistic.measure, count=statistic.count, name=statistic.name)
+            for statistic, (mechanism, _, _) in zip(answer.statistics, answer.answers, strict=True)
+        )
+        # The budget of the plan is what its answers cost.
+        plan = PlanFile(releases, Budget(answer.epsilon, answer.delta))
+        write_atomically(target, (file_to_json if target.suffix == ".json" else file_to_toml)(plan))
         print(f"wrote {target}", file=sys.stderr)
-
-
-def _write_plan(answer: LeastEpsilon, target: Path) -> None:
-    """Write the answers as the releases of a plan file, whose budget is what they cost."""
-    from accountant.accountants.budget import Budget
-    from accountant.files import write_atomically
-    from accountant.formats.plan_file import PlanFile
-    from accountant.formats.toml_writer import file_to_json, file_to_toml
-    from accountant.planning.requests import Wanted
-
-    releases = tuple(
-        Wanted(mechanism, statistic.measure, count=statistic.count, name=statistic.name)
-        for statistic, (mechanism, _, _) in zip(answer.statistics, answer.answers, strict=True)
-    )
-    file = PlanFile(releases, Budget(answer.epsilon, answer.delta))
-    write_atomically(target, (file_to_json if target.suffix == ".json" else file_to_toml)(file))

@@ -48,7 +48,7 @@ class StatisticsFile:
         if not isinstance(tables, list) or not tables:
             why = "a list; there are no [[statistic]] tables, each with a kind and an error"
             raise PlanFileError(("statistic",), tables, why)
-        statistics = tuple(_statistic(table, i) for i, table in enumerate(tables))
+        statistics = tuple(statistic_from_table(table, i) for i, table in enumerate(tables))
         if "delta" not in document:
             return cls(statistics)
         try:
@@ -64,7 +64,8 @@ def read_statistics(name: str | os.PathLike[str]) -> StatisticsFile:
     )
 
 
-def _statistic(table: Any, place: int) -> Statistic:
+def statistic_from_table(table: Any, place: int) -> Statistic:
+    """Return the statistic of the table at a place of the file, or raise `PlanFileError`."""
     path = ("statistic", place)
     if not isinstance(table, dict):
         raise PlanFileError(path, table, "a table with a kind and an error")

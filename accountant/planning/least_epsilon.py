@@ -35,6 +35,14 @@ COLUMNS = ("statistic", "count", "wanted", "mechanism", "noise", "error")
 SEARCH_ACCOUNTANT = Tight(width=1e-3)  # choices nearer than this share of epsilon are equally good
 
 
+class Answer(NamedTuple):
+    """How a statistic is answered: a mechanism with its noise, and the error that this gives."""
+
+    mechanism: Plan
+    scale: float
+    error: float
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Statistic:
@@ -138,13 +146,38 @@ class Statistic:
             if getattr(kind, "statistic", None) == self.kind
         ]
 
+    def answers(self, delta: float) -> list[Answer]:
+        """Return how each mechanism would answer, with the largest noise that keeps to the error.
 
-class Answer(NamedTuple):
-    """How a statistic is answered: a mechanism with its noise, and the error that this gives."""
+        Parameters
+        ----------
+        delta : float
+            In [0, 1); mechanisms without a finite epsilon at it are left out.
 
-    mechanism: Plan
-    scale: float
-    error: float
+        Returns
+        -------
+        list of Answer
+            At least one.
+
+        Raises
+        ------
+        ParameterError
+            If no mechanism can reach the error.
+        """
+        answers = []
+        for request in self.requests():
+            try:
+                scale = request.settled
+                mechanism = request.plan(scale)
+                error = request.error_of(mechanism, scale)
+            except ParameterError:  # this mechanism has no such error
+                continue
+            if scale is not None and math.isfinite(Tight().epsilon(mechanism, delta)):
+                answers.append(Answer(mechanism, scale, error))
+        if not answers:
+            allowed = f"one that a mechanism can reach, for {self.label}"
+            raise ParameterError("error", self.error, allowed)
+        return answers
 
 
 Choice = tuple[Answer, ...]  # an answer for each kind of statistics
@@ -268,7 +301,7 @@ def least_epsilon(
     options: dict[Statistic, list[Answer]] = {}
     for kind, statistic in zip(kinds, wanted, strict=True):
         if kind not in options:
-            options[kind] = _answers(statistic, delta)
+            options[kind] = statistic.answers(delta)
 
     def answers_of(choice: Choice) -> tuple[Answer, ...]:
         answer_of_kind = dict(zip(options, choice, strict=True))
@@ -304,24 +337,6 @@ def _improved(
         if epsilon_of(cheapest_change) >= epsilon_of(choice):
             return choice
         choice = cheapest_change
-
-
-def _answers(statistic: Statistic, delta: float) -> list[Answer]:
-    """Return how each mechanism would answer, with its largest noise; at least one has a cost."""
-    answers = []
-    for request in statistic.requests():
-        try:
-            scale = request.settled
-            mechanism = request.plan(scale)
-            error = request.error_of(mechanism, scale)
-        except ParameterError:  # this mechanism has no such error
-            continue
-        if scale is not None and math.isfinite(Tight().epsilon(mechanism, delta)):
-            answers.append(Answer(mechanism, scale, error))
-    if not answers:
-        allowed = f"one that a mechanism can reach, for {statistic.label}"
-        raise ParameterError("error", statistic.error, allowed)
-    return answers
 
 
 def _plan(statistics: Iterable[Statistic], answers: Iterable[Answer]) -> Plan:

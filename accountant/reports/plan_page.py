@@ -59,12 +59,23 @@ def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
         meaning = explanation(summary.epsilon, budget.delta, plan.relation, plan=plan)
     else:
         meaning = f"Nothing: at delta {format_short(budget.delta)} it is infinite."
+
+    # Both write a dash where there is no number.
+    def capacity(releases: int | None) -> str:
+        if releases is None:
+            return "–"
+        return f"{releases:,}" if releases < CAPACITY_CAP else f"over {CAPACITY_CAP:,}"
+
+    def ratio(value: float, smallest: float) -> str:
+        is_finite = 0 < value < math.inf and 0 < smallest < math.inf
+        return f"{value / smallest:.2f}" if is_finite else "–"
+
     return render(
         "plan.html", summary=summary, title=title, command_line=command_line, sliders=sliders,
         left=format_remaining(budget.epsilon, summary.epsilon), meaning=meaning,
         curves=curves_figure(grid.deltas, summary.curves, budget), shown_deltas=shown,
         change=change_figure(grid.deltas, grid.plan_epsilons, axes, budget),
-        max_lines=MAX_CAPACITY_LINES, capacity=_format_capacity, ratio=_format_ratio,
+        max_lines=MAX_CAPACITY_LINES, capacity=capacity, ratio=ratio,
         version=version("dp-attest"), json_lines=to_json(summary.plan).splitlines(),
         data=_data(summary, sliders, axes), stem=Path(title).stem,
         **_saved_tables(summary),
@@ -99,19 +110,6 @@ def _saved_tables(summary: PlanSummary) -> dict[str, str]:
         "saved_grid": csv_address(grid_rows),
         "saved_curves": csv_address(curve_rows),
     }
-
-
-def _format_capacity(capacity: int | None) -> str:
-    """Return how many more releases fit, a dash where that is not known."""
-    if capacity is None:
-        return "–"
-    return f"{capacity:,}" if capacity < CAPACITY_CAP else f"over {CAPACITY_CAP:,}"
-
-
-def _format_ratio(value: float, smallest: float) -> str:
-    """Return how many times the smallest epsilon a value is, a dash where there is no ratio."""
-    is_finite = 0 < value < math.inf and 0 < smallest < math.inf
-    return f"{value / smallest:.2f}" if is_finite else "–"
 
 
 def _axes(summary: PlanSummary) -> Axes[float]:
