@@ -92,7 +92,7 @@ def fit(
       kind = "Laplace"
       sensitivity = 2.0
       count = 12
-      error = "deviation"     # or { maximum = 30 }, { selection = 100 }
+      error = "deviation"     # or { quantile = 0.95 }, { maximum = 30 }, { selection = 100 }
       weight = 1.0            # or target = 40.0
 
     It minimises the sum of count times weight times error. Scales and targets that are

@@ -56,9 +56,10 @@ def plan(
       error = "deviation"
 
     Names and errors are for the table: "deviation" is the noise's standard deviation,
-    { maximum = 30 } the expected largest noise of 30 coordinates, { selection = 100 } how far
-    the winner of 100 candidates is expected to lie below the best. The last line says how many
-    more releases of each line alone would fit beside the plan.
+    { quantile = 0.95 } what it exceeds once in twenty times, { maximum = 30 } the expected
+    largest noise of 30 coordinates, { selection = 100 } how far the winner of 100 candidates is
+    expected to lie below the best. The last line says how many more releases of each line alone
+    would fit beside the plan.
 
     Examples: python -m accountant plan plan.toml;
     python -m accountant plan plan.toml --epsilon 2 --delta 1e-9 --group 3
