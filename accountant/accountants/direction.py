@@ -36,7 +36,7 @@ from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
-from accountant.composition.composition import Composition, EpsilonProblem
+from accountant.composition.composition import Composition, EpsilonProblem, attained_losses
 from accountant.composition.engine import (
     NOTHING_KNOWN,
     Journal,
@@ -232,7 +232,7 @@ class Direction:
             # profiles none is known.
             interval = _at_most(replace(interval, lower=0.0), problem.known_upper)
             if interval.upper > rival and not self._is_numerical:
-                attained = Composition([(loss.attained_pair, n) for loss, n in losses])
+                attained = Composition(attained_losses(losses))
                 lower = certify(EpsilonProblem(attained, delta, problem.width), ENGINES).lower
                 interval = replace(interval, lower=min(lower, interval.upper))
         elif interval.upper > rival and interval.width > LOOSE_WIDTH * min(interval.upper, 1e300):

@@ -22,6 +22,7 @@ from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, los
 from accountant.composition.composition import (
     Composition,
     Neighbourhood,
+    attained_losses,
     ignore_overflow,
     total_rounding,
 )
@@ -105,7 +106,7 @@ class _ComposedEnds:
     def __init__(self, losses: list[tuple[Loss, int]]) -> None:
         above = with_exact_cgf(losses, TAIL, upper=True)
         self.is_upper_only = any(loss.numerics.is_numerical for loss, _ in losses)
-        pairs = [(loss.attained_pair, n) for loss, n in losses]
+        pairs = attained_losses(losses)
         below = above if self.is_upper_only else with_exact_cgf(pairs, TAIL, upper=False)
         # With finite losses in place of others the ends are not closer than this.
         narrow_width = NARROW if above == losses else LEAST_NARROW

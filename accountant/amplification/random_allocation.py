@@ -17,6 +17,7 @@ from typing import final
 import numpy as np
 
 from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
+from accountant.amplification.allocation.picked_sum import PickOfSeveral
 from accountant.amplification.exchanged_record import NO_LOSS
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange
@@ -24,7 +25,6 @@ from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
-from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import MAX_EXPONENT, ULP
@@ -110,9 +110,10 @@ class RandomAllocation(Release):
         if self._added:
             loss = loss.reversed
         # One pick is exact, and so is a record in every step.  Else the blocks give a bound only,
-        # and no pair is known to occur: the lower end of a certificate is then that of no loss.
+        # and a lower end comes from a test of whole epochs.
         if 1 < self.picks < self.steps:
-            loss = UpperEnvelope(loss, NO_LOSS)
+            step = loss_of_plan(self.part)
+            loss = PickOfSeveral(loss, NO_LOSS, step, self.steps, self.picks, self._added)
         yield loss, self.picks * self.epochs
 
     @property

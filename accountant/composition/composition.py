@@ -43,6 +43,11 @@ def total_rounding(items: list[tuple[Loss, int]]) -> float:
     return math.fsum(count * loss.rounding for loss, count in items)
 
 
+def attained_losses(items: list[tuple[Loss, int]]) -> list[tuple[Loss, int]]:
+    """Return losses of pairs that do occur together, with counts, for lower ends."""
+    return [pair for loss, count in items for pair in loss.attained_items(count)]
+
+
 class Composition:
     """The sum of independent losses with counts, in one direction.
 

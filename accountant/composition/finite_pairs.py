@@ -15,7 +15,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from accountant.composition.certificate import Certificate
-from accountant.composition.composition import Composition, EpsilonProblem, total_rounding
+from accountant.composition.composition import (
+    Composition,
+    EpsilonProblem,
+    attained_losses,
+    total_rounding,
+)
 from accountant.composition.engine import Attempt, Engine, certify
 from accountant.losses.finite import DiscretisedLoss, discretised, dominating_pair
 from accountant.losses.loss import Loss
@@ -92,7 +97,7 @@ class FinitePairsEngine(Engine):
         # A numerical profile is an upper bound alone.  Of others a pair is known that attains the
         # profile, or less.
         if not any(loss.numerics.is_numerical for loss, _ in items):
-            pairs = [(loss.attained_pair, count) for loss, count in items]
+            pairs = attained_losses(items)
             losses_below = with_exact_cgf(pairs, delta, upper=False)
             composition_below = Composition(losses_below, total_rounding(pairs))
             lower = certify(EpsilonProblem(composition_below, delta, width), self._engines).lower

@@ -239,6 +239,21 @@ class Loss(Item, Release):
         """The loss of one pair that does occur, for lower ends; itself unless an upper envelope."""
         return self
 
+    def attained_items(self, count: int) -> list[tuple[Loss, int]]:
+        """Return losses of pairs that do occur together, with counts, for lower ends.
+
+        Parameters
+        ----------
+        count : int
+            How often this loss is released, at least 1.
+
+        Returns
+        -------
+        list of (Loss, int)
+            `attained_pair` as often, unless more is known of so many together.
+        """
+        return [(self.attained_pair, count)]
+
     def log_profile(self, epsilon: ArrayLike) -> Array:
         """Return the logarithm of `profile`, also where that is too small for a float.
 

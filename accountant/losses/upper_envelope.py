@@ -61,7 +61,6 @@ class EnvelopeCGF(ExactCGF["UpperEnvelope"]):
 CGF = EnvelopeCGF()
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class UpperEnvelope(Loss):
     """The loss ``bound``, which is above those of many pairs, and ``attained``, that of one pair.

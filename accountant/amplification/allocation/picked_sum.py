@@ -1,0 +1,163 @@
+"""A test of epochs in which a record is used in several random steps: the sum of a score.
+
+With t steps of which k are picked, an outcome of one step has the chance q without the record and p
+where the step is picked.  Its score is ``ln(1 + (k / t) (p / q - 1))``, the log-ratio of a step
+that is picked with chance k / t, rounded to a lattice.  The sum of the scores of all steps has the
+law Q^t without the record, and P^k Q^(t - k) with it, whichever steps were picked: products are
+convolutions of the laws P and Q of one score.  The sum is a function of the answers, so no epsilon
+of the epoch is below that of this pair.
+
+Proof: `docs/proofs/random_allocation.md`, 8.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from accountant.amplification.exchanged_record import NO_LOSS
+from accountant.losses.finite_pair import PairLoss
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
+from accountant.losses.upper_envelope import UpperEnvelope
+from accountant.numerics import Array
+from accountant.numerics.rounding import ULP
+
+# Points of the lattice between the ends that matter, and outcomes of the pair that is returned:
+# a test in `tests/accountant/amplification/test_picked_sum.py` says what more of them would gain.
+LATTICE_POINTS, OUTCOMES = 4000, 2000
+DEVIATIONS = 12  # of a sum, on both sides of its mean, that matter
+TRIMMED = 1e-40  # mass that is dropped at each end of a convolution
+LEAST_MASS = 1e-22  # of an outcome of the pair: what was dropped is far below its round-off
+CELL_ROUND_OFF = 4e-12  # relative, of the mass of a cell, a difference of normal probabilities
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScoreLaw:
+    """Masses of a score at ``first, first + 1, ...`` lattice points, and what was dropped of 1."""
+
+    first: int
+    masses: Array
+    dropped: float = 0.0
+
+    def times(self, other: ScoreLaw) -> ScoreLaw:
+        """Return the law of the sum of two independent scores.
+
+        All masses are positive, so that each has a small relative error.
+        """
+        masses = np.convolve(self.masses, other.masses)
+        below = int(np.searchsorted(np.cumsum(masses), TRIMMED))
+        above = int(np.searchsorted(np.cumsum(masses[::-1]), TRIMMED))
+        dropped = self.dropped + other.dropped + 2 * TRIMMED
+        kept = masses[below : masses.size - above]
+        return ScoreLaw(self.first + other.first + below, kept, dropped)
+
+    def power(self, count: int) -> ScoreLaw:
+        """Return the law of the sum of ``count`` independent scores."""
+        if count == 0:
+            return ScoreLaw(0, np.ones(1))
+        half = self.power(count // 2)
+        square = half.times(half)
+        return square.times(self) if count % 2 else square
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PickOfSeveral(UpperEnvelope):
+    """One of the ``picks`` random steps of an epoch; all picks of an epoch attain one known pair.
+
+    The bound is that of one pick in its own block of steps.  ``added`` says that the loss is seen
+    from the data without the record.
+    """
+
+    step: Loss
+    steps: int
+    picks: int
+    added: bool = False
+
+    @property
+    def reversed(self) -> PickOfSeveral:
+        """The loss seen from the other data set."""
+        return replace(self, bound=self.bound.reversed, added=not self.added)
+
+    def attained_items(self, count: int) -> list[tuple[Loss, int]]:
+        """Return the pair of the sum of the scores of an epoch, once for each epoch."""
+        if count % self.picks:
+            return [(self.attained, count)]
+        pair = picked_sum_pair(self.step, self.steps, self.picks)
+        return [(pair.reversed if self.added else pair, count // self.picks)]
+
+
+@functools.lru_cache(maxsize=64)
+def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
+    """Return the pair of the sum of the scores of an epoch; no loss where none is computed.
+
+    ``step`` is the loss of one step, Gaussian or with finitely many outcomes.
+    """
+    if isinstance(step, GaussianLoss):
+        outcomes = _gaussian_outcomes(step.mu, picks / steps)
+    elif step.infinity or step.loss_pmf is None:
+        return NO_LOSS
+    else:
+        losses, p = step.loss_pmf
+        q = p * np.exp(-losses)
+        outcomes = np.append(p, 0.0), np.append(q, max(1 - q.sum(), 0.0))
+    p, q = (masses / masses.sum() for masses in outcomes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.where(q > 0, np.log1p(picks / steps * (p / q - 1)), 0.0)
+    without, moved = scores @ q, scores @ (p - q)
+    variance = steps * ((scores - without) ** 2 @ q) + picks * ((scores - without) ** 2 @ p)
+    span = picks * moved + 2 * DEVIATIONS * math.sqrt(variance) + float(scores.max())
+    points = np.rint(scores / (span / LATTICE_POINTS)).astype(int)
+    law_p, law_q = (
+        ScoreLaw(int(points.min()), np.bincount(points - points.min(), masses)) for masses in (p, q)
+    )
+    rest = law_q.power(steps - picks)
+    with_record, without_record = law_p.power(picks).times(rest), law_q.power(picks).times(rest)
+    # A convolution adds an ULP for each of its terms, and as often as there are steps.
+    of_step = CELL_ROUND_OFF + step.rounding + (with_record.masses.size + points.size) * ULP
+    return _pair_of_outcomes(with_record, without_record).with_rounding(2 * steps * of_step)
+
+
+def _gaussian_outcomes(mu: float, chance: float) -> tuple[Array, Array]:
+    """Return the masses of N(mu, 1) and N(0, 1) in cells, of about equal steps of the score."""
+    from scipy.special import ndtr
+
+    ends = np.linspace(-DEVIATIONS, DEVIATIONS + mu, 4 * LATTICE_POINTS)
+    scores = np.log1p(chance * np.expm1(mu * ends - mu * mu / 2))
+    # Half of the edges at equal steps of x, half at equal steps of the score.
+    even = np.interp(np.linspace(scores[0], scores[-1], LATTICE_POINTS), scores, ends)
+    edges = np.unique(np.concatenate([ends[::4], even]))
+
+    def masses(mean: float) -> Array:
+        x = edges - mean
+        # Of two differences the one of small numbers has the digits.
+        below, above = np.diff(ndtr(x)), -np.diff(ndtr(-x))
+        inside = np.where(x[1:] <= 0, below, above)
+        return np.concatenate([[ndtr(x[0])], inside, [ndtr(-x[-1])]])
+
+    return masses(mu), masses(0.0)
+
+
+def _pair_of_outcomes(with_record: ScoreLaw, without_record: ScoreLaw) -> PairLoss:
+    """Return the pair of two laws on one lattice, neighbouring points merged to few outcomes."""
+    first = min(with_record.first, without_record.first)
+    end = max(law.first + law.masses.size for law in (with_record, without_record))
+    p, q = np.zeros((2, end - first))
+    for row, law in ((p, with_record), (q, without_record)):
+        row[law.first - first : law.first - first + law.masses.size] = law.masses
+    lesser = (
+        np.minimum(np.cumsum(p), np.cumsum(q)),
+        np.minimum(np.cumsum(p[::-1]), np.cumsum(q[::-1])),
+    )
+    low, high = (int(np.searchsorted(sums, LEAST_MASS)) + 1 for sums in lesser)
+    # The first and the last outcome are the sums of what lies beyond.
+    starts = np.unique(np.linspace(low, p.size - high, OUTCOMES).astype(int))
+    starts = np.append(0, starts)
+    p, q = np.add.reduceat(p, starts), np.add.reduceat(q, starts)
+    return PairLoss((p / p.sum()).tolist(), (q / q.sum()).tolist())
