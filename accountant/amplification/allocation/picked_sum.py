@@ -1,13 +1,13 @@
 """A test of epochs in which a record is used in several random steps: the sum of a score.
 
 With t steps of which k are picked, an outcome of one step has the chance q without the record and p
-where the step is picked.  Its score is ``ln(1 + (k / t) (p / q - 1))``, the log-ratio of a step
-that is picked with chance k / t, rounded to a lattice.  The sum of the scores of all steps has the
-law Q^t without the record, and P^k Q^(t - k) with it, whichever steps were picked: products are
-convolutions of the laws P and Q of one score.  The sum is a function of the answers, so no epsilon
-of the epoch is below that of this pair.
+where the step is picked.  Its score is ``ln(1 + s p / q)`` with some odds s, rounded to a lattice:
+up to a constant the log-ratio of a step that is picked with these odds (`_odds`).  The sum of the
+scores of all steps has the law Q^t without the record, and P^k Q^(t - k) with it, whichever steps
+were picked: products are convolutions of the laws P and Q of one score.  The sum is a function of
+the answers, so no epsilon of the epoch is below that of this pair.
 
-Proof: `docs/proofs/random_allocation.md`, 8.
+Proof: `docs/proofs/random_allocation.md`, "A pair below k of t".
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ from accountant.losses.loss import Loss
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
+from accountant.numerics.search import least_float_that
 
 # Points of the lattice between the ends that matter, and outcomes of the pair that is returned:
 # a test in `tests/accountant/amplification/test_picked_sum.py` says what more of them would gain.
 LATTICE_POINTS, OUTCOMES = 4000, 2000
+EVIDENCE = 4.0  # how many times as many steps seem to be picked in the answers that decide delta
 DEVIATIONS = 12  # of a sum, on both sides of its mean, that matter
 TRIMMED = 1e-40  # mass that is dropped at each end of a convolution
 LEAST_MASS = 1e-22  # of an outcome of the pair: what was dropped is far below its round-off
@@ -108,8 +110,7 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
         q = p * np.exp(-losses)
         outcomes = np.append(p, 0.0), np.append(q, max(1 - q.sum(), 0.0))
     p, q = (masses / masses.sum() for masses in outcomes)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.where(q > 0, np.log1p(picks / steps * (p / q - 1)), 0.0)
+    scores = np.log1p(_odds(p, q, steps, picks) * _ratio(p, q))
     without, moved = scores @ q, scores @ (p - q)
     variance = steps * ((scores - without) ** 2 @ q) + picks * ((scores - without) ** 2 @ p)
     span = picks * moved + 2 * DEVIATIONS * math.sqrt(variance) + float(scores.max())
@@ -122,6 +123,32 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
     # A convolution adds an ULP for each of its terms, and as often as there are steps.
     of_step = CELL_ROUND_OFF + step.rounding + (with_record.masses.size + points.size) * ULP
     return _pair_of_outcomes(with_record, without_record).with_rounding(2 * steps * of_step)
+
+
+def _ratio(p: Array, q: Array) -> Array:
+    """Return p / q; 0 for outcomes that have no mass."""
+    ratio: Array = np.divide(p, q, out=np.zeros_like(p), where=q > 0)
+    return ratio
+
+
+def _odds(p: Array, q: Array, steps: int, picks: int) -> float:
+    """Return the odds s of a score ``ln(1 + s p / q)``; any s gives a valid test.
+
+    The epoch's ratio is the mean of all products of k of the ratios r = p / q of its steps.  At the
+    saddle point it is about ``sum ln(1 + s r) - k ln s``, where the terms ``s r / (1 + s r)``, the
+    chances that the steps were picked, sum to k.  They do so on average where the record is present
+    for s = k / (t - k).  The rarer answers that decide delta look as if more steps were picked.
+    """
+    ratio = _ratio(p, q)
+    evident = min(EVIDENCE * picks, steps)
+
+    def is_enough(log_odds: float) -> bool:
+        terms = math.exp(log_odds) * ratio
+        chances = terms / (1 + terms)
+        return float(evident * (chances @ p) + (steps - evident) * (chances @ q)) >= picks
+
+    log_usual = math.log(picks / (steps - picks))
+    return math.exp(least_float_that(is_enough, log_usual - 20, log_usual, relative=1e-3))
 
 
 def _gaussian_outcomes(mu: float, chance: float) -> tuple[Array, Array]:

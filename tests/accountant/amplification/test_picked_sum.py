@@ -1,0 +1,99 @@
+"""Lower ends of several picks: the sum of a score is a function of the answers of an epoch."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from accountant import GaussianLoss, LaplaceLoss, PairLoss, PureLoss, RandomAllocation, Tight
+from accountant.amplification.allocation.picked_sum import ScoreLaw, picked_sum_pair
+from accountant.losses.loss import Loss
+
+EPSILONS = np.array([0.0, 0.05, 0.3, 1.0])
+
+
+def enumerated_profiles(part: PairLoss, steps: int, picks: int) -> tuple[np.ndarray, np.ndarray]:
+    """The profiles of an epoch from all outcomes of its steps, with the record and without."""
+    p, q = np.array(part.p), np.array(part.q)
+    outcomes = np.array(list(itertools.product(range(p.size), repeat=steps)))
+    without = q[outcomes].prod(axis=1)
+    subsets = list(itertools.combinations(range(steps), picks))
+    picked = [np.isin(np.arange(steps), subset) for subset in subsets]
+    with_record = np.mean(
+        [np.where(mask, p[outcomes], q[outcomes]).prod(axis=1) for mask in picked], axis=0
+    )
+    factor = np.exp(EPSILONS)[:, None]
+    return (
+        np.maximum(with_record - factor * without, 0.0).sum(axis=1),
+        np.maximum(without - factor * with_record, 0.0).sum(axis=1),
+    )
+
+
+@pytest.mark.parametrize(("steps", "picks"), [(3, 2), (5, 2), (6, 4), (7, 6)])
+def test_of_two_outcomes_the_sum_tells_all(steps, picks):
+    part = PairLoss((0.7, 0.3), (0.4, 0.6))
+    pair = picked_sum_pair(part, steps, picks)
+    forward, backward = enumerated_profiles(part, steps, picks)
+    assert pair.profile(EPSILONS) == pytest.approx(forward, rel=1e-9, abs=1e-15)
+    assert pair.reversed.profile(EPSILONS) == pytest.approx(backward, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(("steps", "picks"), [(3, 2), (5, 2), (6, 4)])
+def test_of_three_outcomes_it_is_below_and_near(steps, picks):
+    part = PairLoss((0.6, 0.3, 0.1), (0.4, 0.3, 0.3))
+    pair = picked_sum_pair(part, steps, picks)
+    for profile, truth in zip(
+        (pair.profile(EPSILONS), pair.reversed.profile(EPSILONS)),
+        enumerated_profiles(part, steps, picks),
+        strict=True,
+    ):
+        assert np.all(profile <= truth * (1 + 1e-9))
+        assert np.all(profile >= 0.95 * truth - 1e-4)
+
+
+@pytest.mark.parametrize(("mu", "steps"), [(1.0, 30), (0.5, 200), (2.0, 5)])
+def test_of_one_pick_it_is_below_the_integrated_profile(mu, steps):
+    epsilon = np.array([0.0, 0.2, 1.0])
+    pair = picked_sum_pair(GaussianLoss(mu), steps, 1)
+    ((exact, _),) = RandomAllocation(GaussianLoss(mu), steps).losses()
+    for below, truth in ((pair, exact), (pair.reversed, exact.reversed)):
+        assert np.all(below.profile(epsilon) <= truth.profile(epsilon))
+        assert np.all(below.profile(epsilon) >= 0.6 * truth.profile(epsilon) - 1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 100])
+def test_a_power_of_a_coin_is_binomial(count):
+    law = ScoreLaw(-1, np.array([0.3, 0.7])).power(count)
+    truth = binom.pmf(law.first + count + np.arange(law.masses.size), count, 0.7)
+    assert law.masses == pytest.approx(truth, rel=1e-12)
+    assert 1 - law.masses.sum() <= law.dropped + 1e-12
+
+
+# widths that are relative to epsilon, as they were measured
+@pytest.mark.parametrize(
+    ("mu", "steps", "picks", "epochs", "delta", "width"),
+    [(1.0, 1000, 4, 1, 1e-6, 0.02), (1.0, 1000, 4, 10, 1e-6, 0.02), (0.5, 200, 20, 1, 1e-6, 0.01),
+     (1.0, 1000, 40, 1, 1e-6, 0.03), (1.0, 100, 10, 1, 1e-6, 0.06)],
+)  # fmt: skip
+def test_several_picks_have_both_ends(mu, steps, picks, epochs, delta, width):
+    plan = RandomAllocation(GaussianLoss(mu), steps, picks, epochs)
+    interval = Tight().certify(plan, delta)
+    assert 0 < interval.upper - interval.lower < width * interval.upper
+    # twice as many picks, half the noise and more epochs are worse, also from below
+    more = Tight().certify(RandomAllocation(GaussianLoss(mu), steps, 2 * picks, epochs), delta)
+    assert more.lower > interval.upper
+
+
+def test_a_part_without_a_finite_law_has_no_lower_end():
+    part: Loss = PairLoss((0.5, 0.4, 0.1), (0.5, 0.5, 0.0))
+    assert Tight().certify(RandomAllocation(part, 7, picks=3), 1e-3).lower == 0.0
+    plan = RandomAllocation(PureLoss(0.5), steps=11, picks=3, epochs=2)
+    interval = Tight().certify(plan, 1e-3)
+    assert 0.85 * interval.upper < interval.lower < interval.upper
+    # other releases beside it count in both ends
+    beside = Tight().certify(plan + LaplaceLoss(0.3), 1e-3)
+    assert beside.lower > interval.lower
+    assert beside.upper > interval.upper
+    assert math.isfinite(beside.upper)
