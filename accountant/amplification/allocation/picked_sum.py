@@ -1,11 +1,11 @@
 """A test of epochs in which a record is used in several random steps: the sum of a score.
 
 With t steps of which k are picked, an outcome of one step has the chance q without the record and p
-where the step is picked.  Its score is ``ln(1 + s p / q)`` with some odds s, rounded to a lattice:
-up to a constant the log-ratio of a step that is picked with these odds (`_odds`).  The sum of the
-scores of all steps has the law Q^t without the record, and P^k Q^(t - k) with it, whichever steps
-were picked: products are convolutions of the laws P and Q of one score.  The sum is a function of
-the answers, so no epsilon of the epoch is below that of this pair.
+where the step is picked.  Its score is ``ln(1 + s p / q)`` with the odds s of `score_odds`, rounded
+to a lattice: up to a constant the log-ratio of a step that is picked with these odds.  The sum of
+the scores of all steps has the law Q^t without the record, and P^k Q^(t - k) with it, whichever
+steps were picked: products are convolutions of the laws P and Q of one score.  The sum is a
+function of the answers, so no epsilon of the epoch is below that of this pair.
 
 Proof: `docs/proofs/random_allocation.md`, "A pair below k of t".
 """
@@ -31,10 +31,10 @@ from accountant.numerics.search import least_float_that
 # Points of the lattice between the ends that matter, and outcomes of the pair that is returned:
 # a test in `tests/accountant/amplification/test_picked_sum.py` says what more of them would gain.
 LATTICE_POINTS, OUTCOMES = 4000, 2000
-EVIDENCE = 4.0  # how many times as many steps seem to be picked in the answers that decide delta
+EVIDENCE = 4.0  # steps that seem picked in the answers that decide delta, over those that are
 DEVIATIONS = 12  # of a sum, on both sides of its mean, that matter
 TRIMMED = 1e-40  # mass that is dropped at each end of a convolution
-LEAST_MASS = 1e-22  # of an outcome of the pair: what was dropped is far below its round-off
+END_MASS = 1e-22  # of the two outer outcomes of the pair: far above what was dropped
 CELL_ROUND_OFF = 4e-12  # relative, of the mass of a cell, a difference of normal probabilities
 
 
@@ -102,7 +102,7 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
     ``step`` is the loss of one step, Gaussian or with finitely many outcomes.
     """
     if isinstance(step, GaussianLoss):
-        outcomes = _gaussian_outcomes(step.mu, picks / steps)
+        outcomes = gaussian_cells(step.mu, picks / steps)
     elif step.infinity or step.loss_pmf is None:
         return NO_LOSS
     else:
@@ -110,7 +110,7 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
         q = p * np.exp(-losses)
         outcomes = np.append(p, 0.0), np.append(q, max(1 - q.sum(), 0.0))
     p, q = (masses / masses.sum() for masses in outcomes)
-    scores = np.log1p(_odds(p, q, steps, picks) * _ratio(p, q))
+    scores = np.log1p(score_odds(p, q, steps, picks) * _ratio(p, q))
     without, moved = scores @ q, scores @ (p - q)
     variance = steps * ((scores - without) ** 2 @ q) + picks * ((scores - without) ** 2 @ p)
     span = picks * moved + 2 * DEVIATIONS * math.sqrt(variance) + float(scores.max())
@@ -122,7 +122,7 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
     with_record, without_record = law_p.power(picks).times(rest), law_q.power(picks).times(rest)
     # A convolution adds an ULP for each of its terms, and as often as there are steps.
     of_step = CELL_ROUND_OFF + step.rounding + (with_record.masses.size + points.size) * ULP
-    return _pair_of_outcomes(with_record, without_record).with_rounding(2 * steps * of_step)
+    return merged_pair(with_record, without_record).with_rounding(2 * steps * of_step)
 
 
 def _ratio(p: Array, q: Array) -> Array:
@@ -131,7 +131,7 @@ def _ratio(p: Array, q: Array) -> Array:
     return ratio
 
 
-def _odds(p: Array, q: Array, steps: int, picks: int) -> float:
+def score_odds(p: Array, q: Array, steps: int, picks: int) -> float:
     """Return the odds s of a score ``ln(1 + s p / q)``; any s gives a valid test.
 
     The epoch's ratio is the mean of all products of k of the ratios r = p / q of its steps.  At the
@@ -151,7 +151,7 @@ def _odds(p: Array, q: Array, steps: int, picks: int) -> float:
     return math.exp(least_float_that(is_enough, log_usual - 20, log_usual, relative=1e-3))
 
 
-def _gaussian_outcomes(mu: float, chance: float) -> tuple[Array, Array]:
+def gaussian_cells(mu: float, chance: float) -> tuple[Array, Array]:
     """Return the masses of N(mu, 1) and N(0, 1) in cells, of about equal steps of the score."""
     from scipy.special import ndtr
 
@@ -171,7 +171,7 @@ def _gaussian_outcomes(mu: float, chance: float) -> tuple[Array, Array]:
     return masses(mu), masses(0.0)
 
 
-def _pair_of_outcomes(with_record: ScoreLaw, without_record: ScoreLaw) -> PairLoss:
+def merged_pair(with_record: ScoreLaw, without_record: ScoreLaw) -> PairLoss:
     """Return the pair of two laws on one lattice, neighbouring points merged to few outcomes."""
     first = min(with_record.first, without_record.first)
     end = max(law.first + law.masses.size for law in (with_record, without_record))
@@ -182,7 +182,7 @@ def _pair_of_outcomes(with_record: ScoreLaw, without_record: ScoreLaw) -> PairLo
         np.minimum(np.cumsum(p), np.cumsum(q)),
         np.minimum(np.cumsum(p[::-1]), np.cumsum(q[::-1])),
     )
-    low, high = (int(np.searchsorted(sums, LEAST_MASS)) + 1 for sums in lesser)
+    low, high = (int(np.searchsorted(sums, END_MASS)) + 1 for sums in lesser)
     # The first and the last outcome are the sums of what lies beyond.
     starts = np.unique(np.linspace(low, p.size - high, OUTCOMES).astype(int))
     starts = np.append(0, starts)

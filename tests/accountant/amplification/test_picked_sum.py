@@ -3,12 +3,21 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from scipy.stats import binom
 
 from accountant import GaussianLoss, LaplaceLoss, PairLoss, PureLoss, RandomAllocation, Tight
-from accountant.amplification.allocation.picked_sum import ScoreLaw, picked_sum_pair
+from accountant.amplification.allocation import picked_sum
+from accountant.amplification.allocation.picked_sum import (
+    CELL_ROUND_OFF,
+    ScoreLaw,
+    gaussian_cells,
+    picked_sum_pair,
+    score_odds,
+)
 from accountant.losses.loss import Loss
 
 EPSILONS = np.array([0.0, 0.05, 0.3, 1.0])
@@ -69,6 +78,35 @@ def test_a_power_of_a_coin_is_binomial(count):
     truth = binom.pmf(law.first + count + np.arange(law.masses.size), count, 0.7)
     assert law.masses == pytest.approx(truth, rel=1e-12)
     assert 1 - law.masses.sum() <= law.dropped + 1e-12
+
+
+@pytest.mark.parametrize(("mu", "chance"), [(1.0, 0.004), (0.05, 0.5), (5.0, 1e-5)])
+def test_cells_of_a_gaussian_err_by_less_than_they_say(mu, chance, monkeypatch):
+    rounds = {}
+    for points in (4000, 400):  # the edges of the fine cells hold those of the coarse ones
+        monkeypatch.setattr(picked_sum, "LATTICE_POINTS", points)
+        rounds[points] = gaussian_cells(mu, chance)
+    for with_record, without in rounds.values():
+        assert with_record.size == without.size
+        assert with_record.sum() == pytest.approx(1, abs=1e-12)
+        assert without.sum() == pytest.approx(1, abs=1e-12)
+    ends = np.linspace(-12, 12 + mu, 16_000)[::4]
+    with mpmath.workdps(40):
+        for i in (5, 1000, 2000, 3990):
+            low, high = ends[i], ends[i + 1]
+            exact = mpmath.ncdf(-low) - mpmath.ncdf(-high)
+            x = np.array([low, high])
+            near = np.diff(ndtr(x))[0] if high <= 0 else -np.diff(ndtr(-x))[0]
+            assert abs(near - exact) <= CELL_ROUND_OFF * exact
+
+
+@pytest.mark.parametrize(("steps", "picks"), [(10, 1), (1000, 40), (7, 6)])
+def test_the_odds_of_a_score_are_those_of_a_picked_step_or_less(steps, picks, monkeypatch):
+    p, q = np.array([0.7, 0.2, 0.1]), np.array([0.4, 0.3, 0.3])
+    usual = picks / (steps - picks)
+    assert 0.2 * usual < score_odds(p, q, steps, picks) < usual
+    monkeypatch.setattr(picked_sum, "EVIDENCE", 1.0)
+    assert score_odds(p, q, steps, picks) == pytest.approx(usual, rel=1e-2)
 
 
 # widths that are relative to epsilon, as they were measured
