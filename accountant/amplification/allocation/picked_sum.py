@@ -41,9 +41,9 @@ CELL_ROUND_OFF = 4e-12  # relative, of the mass of a cell, a difference of norma
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreLaw:
-    """Masses of a score at ``first, first + 1, ...`` lattice points, and what was dropped of 1."""
+    """Masses of a score at the lattice points from ``start`` on, and what was dropped of 1."""
 
-    first: int
+    start: int
     masses: Array
     dropped: float = 0.0
 
@@ -56,8 +56,9 @@ class ScoreLaw:
         below = int(np.searchsorted(np.cumsum(masses), TRIMMED))
         above = int(np.searchsorted(np.cumsum(masses[::-1]), TRIMMED))
         dropped = self.dropped + other.dropped + 2 * TRIMMED
-        kept = masses[below : masses.size - above]
-        return ScoreLaw(self.first + other.first + below, kept, dropped)
+        return ScoreLaw(
+            self.start + other.start + below, masses[below : masses.size - above], dropped
+        )
 
     def power(self, count: int) -> ScoreLaw:
         """Return the law of the sum of ``count`` independent scores."""
@@ -118,8 +119,11 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
     law_p, law_q = (
         ScoreLaw(int(points.min()), np.bincount(points - points.min(), masses)) for masses in (p, q)
     )
-    rest = law_q.power(steps - picks)
-    with_record, without_record = law_p.power(picks).times(rest), law_q.power(picks).times(rest)
+    unpicked = law_q.power(steps - picks)
+    with_record, without_record = (
+        law_p.power(picks).times(unpicked),
+        law_q.power(picks).times(unpicked),
+    )
     # A convolution adds an ULP for each of its terms, and as often as there are steps.
     of_step = CELL_ROUND_OFF + step.rounding + (with_record.masses.size + points.size) * ULP
     return merged_pair(with_record, without_record).with_rounding(2 * steps * of_step)
@@ -173,11 +177,11 @@ def gaussian_cells(mu: float, chance: float) -> tuple[Array, Array]:
 
 def merged_pair(with_record: ScoreLaw, without_record: ScoreLaw) -> PairLoss:
     """Return the pair of two laws on one lattice, neighbouring points merged to few outcomes."""
-    first = min(with_record.first, without_record.first)
-    end = max(law.first + law.masses.size for law in (with_record, without_record))
-    p, q = np.zeros((2, end - first))
+    start = min(with_record.start, without_record.start)
+    end = max(law.start + law.masses.size for law in (with_record, without_record))
+    p, q = np.zeros((2, end - start))
     for row, law in ((p, with_record), (q, without_record)):
-        row[law.first - first : law.first - first + law.masses.size] = law.masses
+        row[law.start - start : law.start - start + law.masses.size] = law.masses
     lesser = (
         np.minimum(np.cumsum(p), np.cumsum(q)),
         np.minimum(np.cumsum(p[::-1]), np.cumsum(q[::-1])),
