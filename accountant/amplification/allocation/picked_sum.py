@@ -116,8 +116,10 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
     variance = steps * ((scores - without) ** 2 @ q) + picks * ((scores - without) ** 2 @ p)
     span = picks * moved + 2 * DEVIATIONS * math.sqrt(variance) + float(scores.max())
     points = np.rint(scores / (span / LATTICE_POINTS)).astype(int)
+    lowest = int(points.min())
     law_p, law_q = (
-        ScoreLaw(int(points.min()), np.bincount(points - points.min(), masses)) for masses in (p, q)
+        ScoreLaw(lowest, np.asarray(np.bincount(points - lowest, masses), dtype=float))
+        for masses in (p, q)
     )
     unpicked = law_q.power(steps - picks)
     with_record, without_record = (
