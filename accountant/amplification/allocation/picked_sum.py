@@ -35,7 +35,8 @@ EVIDENCE = 4.0  # steps that seem picked in the answers that decide delta, over 
 DEVIATIONS = 12  # of a sum, on both sides of its mean, that matter
 TRIMMED = 1e-40  # mass that is dropped at each end of a convolution
 END_MASS = 1e-22  # of the two outer outcomes of the pair: far above what was dropped
-CELL_ROUND_OFF = 4e-12  # relative, of the mass of a cell, a difference of normal probabilities
+CELLS_OF_ONE = 2**12  # the finest cells of a Gaussian
+CELL_ROUND_OFF = 1e-10  # relative, of the mass of a cell, a difference of normal probabilities
 
 
 @final
@@ -103,7 +104,8 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
     ``step`` is the loss of one step, Gaussian or with finitely many outcomes.
     """
     if isinstance(step, GaussianLoss):
-        outcomes = gaussian_cells(step.mu, picks / steps)
+        edges = cell_edges(step.mu, picks / steps)
+        outcomes = gaussian_cells(edges, step.mu), gaussian_cells(edges, 0.0)
     elif step.infinity or step.loss_pmf is None:
         return NO_LOSS
     else:
@@ -157,24 +159,26 @@ def score_odds(p: Array, q: Array, steps: int, picks: int) -> float:
     return math.exp(least_float_that(is_enough, log_usual - 20, log_usual, relative=1e-3))
 
 
-def gaussian_cells(mu: float, chance: float) -> tuple[Array, Array]:
-    """Return the masses of N(mu, 1) and N(0, 1) in cells, of about equal steps of the score."""
-    from scipy.special import ndtr
+def cell_edges(mu: float, chance: float) -> Array:
+    """Return the edges of cells, half at equal steps of x, half at equal steps of the score.
 
+    They are multiples of 2^-12, so that no cell is narrower.
+    """
     ends = np.linspace(-DEVIATIONS, DEVIATIONS + mu, 4 * LATTICE_POINTS)
     scores = np.log1p(chance * np.expm1(mu * ends - mu * mu / 2))
-    # Half of the edges at equal steps of x, half at equal steps of the score.
     even = np.interp(np.linspace(scores[0], scores[-1], LATTICE_POINTS), scores, ends)
-    edges = np.unique(np.concatenate([ends[::4], even]))
+    edges: Array = np.unique(np.rint(np.concatenate([ends[::4], even]) * CELLS_OF_ONE))
+    return edges / CELLS_OF_ONE
 
-    def masses(mean: float) -> Array:
-        x = edges - mean
-        # Of two differences the one of small numbers has the digits.
-        below, above = np.diff(ndtr(x)), -np.diff(ndtr(-x))
-        inside = np.where(x[1:] <= 0, below, above)
-        return np.concatenate([[ndtr(x[0])], inside, [ndtr(-x[-1])]])
 
-    return masses(mu), masses(0.0)
+def gaussian_cells(edges: Array, mean: float) -> Array:
+    """Return the masses of N(mean, 1) between edges, and beyond both ends."""
+    from scipy.special import ndtr
+
+    x = edges - mean
+    # Of the two differences the one of small numbers has the digits.
+    below, above = np.diff(ndtr(x)), -np.diff(ndtr(-x))
+    return np.concatenate([[ndtr(x[0])], np.where(x[1:] <= 0, below, above), [ndtr(-x[-1])]])
 
 
 def merged_pair(with_record: ScoreLaw, without_record: ScoreLaw) -> PairLoss:
