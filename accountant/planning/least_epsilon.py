@@ -3,8 +3,9 @@
 Each statistic has an error that it may exceed with a small probability only.  For every mechanism
 that can answer it, the largest noise that keeps to this error is known before the data are.  What
 remains is a choice of one mechanism each, so that all together cost the least epsilon at a delta.
-The choices are improved one statistic at a time, from several first choices, by the exact cost of
-the whole plan.
+Rényi divergences add up: at one order the best choice is that of the least divergence for each
+statistic by itself.  Each of a grid of orders gives such a choice, and the one with the least exact
+cost is taken.
 
 `allocate` answers the reverse question: the least error that a budget allows.
 """
@@ -12,16 +13,19 @@ the whole plan.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
 from accountant.accountants.tight import Tight
+from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import BOOLEAN, DELTA, POSITIVE, IntegerRange, OneOf, OrNone
 from accountant.errors import ParameterError
 from accountant.formatting import format_lower, format_upper
+from accountant.numerics import Array
 from accountant.planning.error_measures import PROBABILITY, Measure, Quantile, Selection
 from accountant.planning.requests import MAX_NAME_LENGTH, Wanted
 from accountant.plans.plan import Plan, Repeat, Sequential
@@ -31,6 +35,7 @@ from accountant.table_display import Table, TableDisplay
 KIND = OneOf(("count", "sum", "selection"))
 CANDIDATES = OrNone(IntegerRange(2))
 WHOLE = IntegerRange(1)
+ORDERS = 1 + np.geomspace(0.01, 1e4, 61)  # of Rényi divergences that decide a delta
 COLUMNS = ("statistic", "count", "wanted", "mechanism", "noise", "error")
 SEARCH_ACCOUNTANT = Tight(width=1e-3)  # choices nearer than this share of epsilon are equally good
 
@@ -107,7 +112,8 @@ class Statistic:
             raise ParameterError("candidates", self.candidates, allowed)
         if self.monotone and kind != "selection":
             raise ParameterError("monotone", self.monotone, "False, as it is no selection")
-        if not (self.name.isprintable() and len(self.name) <= MAX_NAME_LENGTH):
+        is_text = isinstance(self.name, str) and self.name.isprintable()
+        if not (is_text and len(self.name) <= MAX_NAME_LENGTH):
             allowed = f"printable text of at most {MAX_NAME_LENGTH} characters"
             raise ParameterError("name", self.name, allowed)
 
@@ -307,36 +313,28 @@ def least_epsilon(
         answer_of_kind = dict(zip(options, choice, strict=True))
         return tuple(answer_of_kind[kind] for kind in kinds)
 
-    @functools.cache
     def epsilon_of(choice: Choice) -> float:
         return SEARCH_ACCOUNTANT.epsilon(_plan(wanted, answers_of(choice)), delta)
 
-    # One choice begins with the first mechanism of each kind, one with the second, and so on.
-    beginnings = {
-        tuple(answers[min(number, len(answers) - 1)] for answers in options.values())
-        for number in range(max(map(len, options.values())))
+    best_numbers = [
+        np.argmin([_divergences(answer) for answer in answers], axis=0).tolist()
+        for answers in options.values()
+    ]
+    choices = {
+        tuple(answers[i] for answers, i in zip(options.values(), numbers, strict=True))
+        for numbers in zip(*best_numbers, strict=True)
     }
-    choices = [_improved(choice, list(options.values()), epsilon_of) for choice in beginnings]
-    answers = answers_of(min(choices, key=epsilon_of))
+    # Equal bounds may have several choices: the names of mechanisms decide which is taken.
+    answers = answers_of(min(sorted(choices, key=repr), key=epsilon_of))
     epsilon = Tight().epsilon(_plan(wanted, answers), delta)
     lower = None if lower_bound is None else min(lower_bound(wanted, delta), epsilon)
     return LeastEpsilon(wanted, answers, delta, epsilon, lower)
 
 
-def _improved(
-    choice: Choice, options: list[list[Answer]], epsilon_of: Callable[[Choice], float]
-) -> Choice:
-    """Return a choice that no change of a single answer makes cheaper."""
-    while True:
-        changes = [
-            (*choice[:i], answer, *choice[i + 1 :])
-            for i, answers in enumerate(options)
-            for answer in answers
-        ]
-        cheapest_change = min(changes, key=epsilon_of)
-        if epsilon_of(cheapest_change) >= epsilon_of(choice):
-            return choice
-        choice = cheapest_change
+def _divergences(answer: Answer) -> Array:
+    """Return the Rényi divergence of the worse direction at each of `ORDERS`, the last infinite."""
+    loss = loss_of_plan(answer.mechanism)
+    return np.append(np.maximum(loss.renyi(ORDERS), loss.reversed.renyi(ORDERS)), loss.max_loss)
 
 
 def _plan(statistics: Iterable[Statistic], answers: Iterable[Answer]) -> Plan:

@@ -143,6 +143,7 @@ def test_equal_statistics_are_answered_alike():
         ({"kind": "count", "error": 1.0, "monotone": True}, "monotone"),
         ({"kind": "selection", "error": 1.0}, "candidates"),
         ({"kind": "sum", "error": 1.0, "name": "a\nb"}, "name"),
+        ({"kind": "sum", "error": 1.0, "name": 3}, "name"),
     ],
 )
 def test_what_is_no_statistic_is_refused(arguments, message):
