@@ -25,6 +25,7 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import least_float_that
 
@@ -114,8 +115,9 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
         outcomes = np.append(p, 0.0), np.append(q, max(1 - q.sum(), 0.0))
     p, q = (masses / masses.sum() for masses in outcomes)
     scores = np.log1p(score_odds(p, q, steps, picks) * _ratio(p, q))
-    without, moved = scores @ q, scores @ (p - q)
-    variance = steps * ((scores - without) ** 2 @ q) + picks * ((scores - without) ** 2 @ p)
+    mean_without, moved = ordered_dot(scores, q), ordered_dot(scores, p - q)
+    squares = (scores - mean_without) ** 2
+    variance = steps * ordered_dot(squares, q) + picks * ordered_dot(squares, p)
     span = picks * moved + 2 * DEVIATIONS * math.sqrt(variance) + float(scores.max())
     points = np.rint(scores / (span / LATTICE_POINTS)).astype(int)
     lowest = int(points.min())
@@ -153,7 +155,7 @@ def score_odds(p: Array, q: Array, steps: int, picks: int) -> float:
     def is_enough(log_odds: float) -> bool:
         terms = math.exp(log_odds) * ratio
         chances = terms / (1 + terms)
-        return float(evident * (chances @ p) + (steps - evident) * (chances @ q)) >= picks
+        return float(ordered_dot(chances, evident * p + (steps - evident) * q)) >= picks
 
     log_usual = math.log(picks / (steps - picks))
     return math.exp(least_float_that(is_enough, log_usual - 20, log_usual, relative=1e-3))
