@@ -201,3 +201,31 @@ def test_the_chance_of_matches_is_above_the_exact_one(wrong):
     bound = math.exp(accuracy.log_chance_of_matches(counts, values, np.array([matches]))[0])
     assert exact <= bound * (1 + 1e-12)
     assert bound <= exact * (1 + 8 * (wrong > 0)) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "people"),
+    [(Statistic("count", 3.9), 7), (Statistic("count", 3.9, sensitivity=2), 4),
+     (Statistic("sum", 3.0), 7), (Statistic("sum", 3.2), 7), (Statistic("sum", 2.9), 6)],
+    ids=lambda case: str(case) if isinstance(case, int) else f"{case.kind} {case.error}",
+)  # fmt: skip
+def test_so_many_people_move_an_answer_from_below_its_error_to_above_it(statistic, people):
+    """The least number by which 2 error is exceeded; of a count, by which it is reached with 1."""
+    assert accuracy.shift_test(statistic)[0] == people
+
+
+def test_so_many_wrong_answers_are_seldom_exceeded():
+    """More than t of 8 answers are wrong with at most .8 / (t + 1), which all may be at once."""
+    tests = accuracy.packing_tests((Statistic("count", 2.0, 0.9, count=8),))
+    rights = {round(right, 9) for _, _, right in tests}
+    assert rights == {round(1 - 0.8 / (wrong + 1), 9) for wrong in range(8)}
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "people"), [(1.0, 1e-6, 1.0), (0.3, 0.0, 4.0)])
+def test_a_trace_is_refuted_where_its_mean_is_above_the_integral(epsilon, delta, people):
+    x = np.linspace(0, 30, 300_001)
+    heights = accuracy.group_chance(-x * x / 2, np.full_like(x, people), epsilon, delta)
+    integral = float(np.trapezoid(heights, x))
+    for factor, is_refuted in ((0.9999, False), (1.02, True)):
+        trace = accuracy.Trace(people, factor * integral, 30.0)
+        assert trace.is_refuted(epsilon, delta) == is_refuted

@@ -18,6 +18,7 @@ from accountant.amplification.allocation.picked_sum import (
     picked_sum_pair,
     score_odds,
 )
+from accountant.amplification.exchanged_record import NO_LOSS
 from accountant.losses.loss import Loss
 
 EPSILONS = np.array([0.0, 0.05, 0.3, 1.0])
@@ -47,6 +48,31 @@ def test_of_two_outcomes_the_sum_tells_all(steps, picks):
     forward, backward = enumerated_profiles(part, steps, picks)
     assert pair.profile(EPSILONS) == pytest.approx(forward, rel=1e-9, abs=1e-15)
     assert pair.reversed.profile(EPSILONS) == pytest.approx(backward, rel=1e-9, abs=1e-15)
+
+
+def test_outcomes_that_the_record_excludes_count():
+    part = PairLoss((0.6, 0.4, 0.0), (0.3, 0.5, 0.2))
+    pair = picked_sum_pair(part, 5, 3)
+    forward, backward = enumerated_profiles(part, 5, 3)
+    for profile, truth in ((pair.profile(EPSILONS), forward),
+                           (pair.reversed.profile(EPSILONS), backward)):  # fmt: skip
+        assert np.all(profile <= truth * (1 + 1e-9))
+        assert np.all(profile >= 0.9 * truth - 1e-4)
+
+
+def test_each_direction_attains_its_own_pair_and_says_how_exact_it_is():
+    part = GaussianLoss(1.0)
+    pair = picked_sum_pair(part, 100, 4)
+    assert pair.rounding >= 200 * CELL_ROUND_OFF
+    plan = RandomAllocation(part, 100, picks=4, epochs=3)
+    ((loss, count),) = plan.losses()
+    assert loss.attained_items(count) == [(pair, 3)]
+    assert loss.reversed.attained_items(count) == [(pair.reversed, 3)]
+    assert loss.reversed.reversed.attained_items(count) == [(pair, 3)]
+    ((loss, count),) = plan.reversed.losses()
+    assert loss.attained_items(count) == [(pair.reversed, 3)]
+    # a part of an epoch attains no pair that is known
+    assert loss.attained_items(2) == [(NO_LOSS, 2)]
 
 
 @pytest.mark.parametrize(("steps", "picks"), [(3, 2), (5, 2), (6, 4)])
