@@ -701,6 +701,15 @@ PATCHED = {
     test_lower_bounds.test_the_chance_of_matches_is_above_the_exact_one: {
         lower_bounds.guesses_one_more: (0,),
     },
+    test_lower_bounds.test_so_many_people_move_an_answer_from_below_its_error_to_above_it: {
+        lower_bounds.only_reaches_the_error: (Statistic("sum", 3.0), 7),
+    },
+    test_lower_bounds.test_so_many_wrong_answers_are_seldom_exceeded: {
+        lower_bounds.counts_one_wrong_answer_more: (),
+    },
+    test_lower_bounds.test_a_trace_is_refuted_where_its_mean_is_above_the_integral: {
+        lower_bounds.takes_the_right_ends: (1.0, 1e-6, 1.0),
+    },
     test_early_stops.test_an_honest_one_sided_release_is_seldom_convicted: {
         early_stops.first_values_first: (6000,),
     },

@@ -90,3 +90,18 @@ def guesses_one_more(patch):
         "-counts @ np.log(values)",
         "-counts @ np.log(values + 1)",
     )
+
+
+def only_reaches_the_error(patch):
+    """Takes it that an answer at its error is beyond it."""
+    edit(patch, accuracy, "shift_test", "(1 + ROUND_OFF)) + 1", "(1 + ROUND_OFF))")
+
+
+def counts_one_wrong_answer_more(patch):
+    """Takes Markov's bound for one wrong answer more."""
+    edit(patch, accuracy, "packing_tests", "/ (wrong + 1)", "/ (wrong + 2)")
+
+
+def takes_the_right_ends(patch):
+    """Takes heights at the right ends of intervals, which are below the integral."""
+    edit(patch, accuracy.Trace, "is_refuted", "edges[:-1], np.diff", "edges[1:], np.diff")
