@@ -109,27 +109,31 @@ def _file(document: dict[str, Any], suffix: str, again: bool = False) -> PlanFil
     return convert(document, again)
 
 
-def read_document(name: str, convert: Callable[[dict[str, Any], str], T]) -> T:
+def read_document(
+    name: str, convert: Callable[[dict[str, Any], str], T], argument: str = "plan"
+) -> T:
     """Return what ``convert`` makes of the tables of a file and its suffix; errors name the file.
 
     ``convert`` raises `PlanFileError` with the path to what is wrong, which is shown as line and
-    column of a .toml file.
+    column of a .toml file; ``argument`` is what errors of the whole file call it.
     """
     path = Path(name)
     if path.suffix in {".yaml", ".yml"}:
         allowed = "a .toml or .json file (YAML is not read: it can name code to run)"
-        raise ParameterError("plan", name, allowed)
+        raise ParameterError(argument, name, allowed)
     if path.suffix not in {".toml", ".json"}:
-        raise ParameterError("plan", name, "a .toml or .json file")
+        raise ParameterError(argument, name, "a .toml or .json file")
     try:
         if path.stat().st_size > MAX_FILE_SIZE:
             why = f"the file is longer than {MAX_FILE_SIZE:,} bytes"
             raise PlanSyntaxError(1, 1, why, name)
         text = read_text(path)
     except OSError as error:
-        raise ParameterError("plan", name, f"a file that can be read ({error.strerror})") from None
+        raise ParameterError(
+            argument, name, f"a file that can be read ({error.strerror})"
+        ) from None
     except UnicodeDecodeError:
-        raise ParameterError("plan", name, "a file of UTF-8 text") from None
+        raise ParameterError(argument, name, "a file of UTF-8 text") from None
     try:
         if path.suffix == ".toml":
             return _from_toml(text, lambda document: convert(document, ".toml"))

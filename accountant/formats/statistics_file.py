@@ -60,7 +60,9 @@ class StatisticsFile:
 def read_statistics(name: str | os.PathLike[str]) -> StatisticsFile:
     """Return what a file of statistics says, or raise `ParameterError` with line and column."""
     return read_document(
-        os.fspath(name), lambda document, _suffix: StatisticsFile.from_dict(document)
+        os.fspath(name),
+        lambda document, _suffix: StatisticsFile.from_dict(document),
+        argument="statistics",
     )
 
 

@@ -156,7 +156,8 @@ class RealNoise(AdditiveNoise):
     def rounded_quantile(self, quantile: float) -> float:
         """Return a quantile of the noise as one of the error, rounded up.
 
-        Exact arithmetic rounds the value and the noise to the grid, by half a step each.
+        Exact arithmetic rounds the value to the grid, by half a step, and a quantile of noise on
+        the grid is at most a step above the one of continuous noise.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class RealNoise(AdditiveNoise):
             In the units of the value.
         """
         step = grid.grid_step(self.scale) if self.arithmetic is EXACT else 0.0
-        return quantile * (1 + 1e-12) + step
+        return quantile * (1 + 1e-12) + 1.5 * step
 
     @property
     def _shift(self) -> float:

@@ -147,7 +147,7 @@ def test_one_count_has_the_epsilon_of_the_discrete_laplace_distribution(error, p
         q = math.exp(-epsilon)
         return 2 * q ** (error + 1) / (1 + q) - (1 - probability)
 
-    bound = accuracy.least_epsilon_bound([Statistic("count", error + 0.5, probability)], 0.0)
+    bound = accuracy.least_epsilon_bound([Statistic("count", error + 0.4, probability)], 0.0)
     truth = brentq(excess, 1e-6, 50.0)
     assert bound == pytest.approx(truth, rel=1e-7)
     assert bound <= truth
@@ -186,7 +186,7 @@ def test_values_that_exact_answers_tell_apart_are_counted(statistic):
     for people in range(1, 40):
         reach = people * statistic.sensitivity
         if statistic.kind == "count":
-            gap = 2 * math.floor(statistic.error) + 1
+            gap = math.floor(2 * statistic.error) + 1
         else:
             gap = 2 * statistic.error * (1 + 1e-7)  # the ends of two intervals may not meet
         walk = np.arange(-reach, reach + 1e-12, gap)
@@ -205,12 +205,13 @@ def test_the_chance_of_matches_is_above_the_exact_one(wrong):
 
 @pytest.mark.parametrize(
     ("statistic", "people"),
-    [(Statistic("count", 3.9), 7), (Statistic("count", 3.9, sensitivity=2), 4),
+    [(Statistic("count", 3.0), 7), (Statistic("count", 3.4), 7), (Statistic("count", 3.5), 8),
+     (Statistic("count", 3.9, sensitivity=2), 4),
      (Statistic("sum", 3.0), 7), (Statistic("sum", 3.2), 7), (Statistic("sum", 2.9), 6)],
     ids=lambda case: str(case) if isinstance(case, int) else f"{case.kind} {case.error}",
 )  # fmt: skip
 def test_so_many_people_move_an_answer_from_below_its_error_to_above_it(statistic, people):
-    """The least number by which 2 error is exceeded; of a count, by which it is reached with 1."""
+    """The least number by which 2 error is exceeded; half a count more makes it one person more."""
     assert accuracy.shift_test(statistic)[0] == people
 
 

@@ -55,17 +55,6 @@ def moves_one_person_less(patch):
     edit(patch, accuracy, "group_chance", "people - before_turn", "people - before_turn - 1")
 
 
-def shifts_by_one_less(patch):
-    """Takes twice the error for what leads from below it to above it."""
-    edit(
-        patch,
-        accuracy,
-        "shift_test",
-        "(2 * math.floor(statistic.error) + 1)",
-        "(2 * math.floor(statistic.error))",
-    )
-
-
 def cuts_at_the_error(patch):
     """Cuts answers at the error, where the people moved them beyond."""
     edit(patch, accuracy, "traces_of", "cuts = errors + people * steps", "cuts = errors")

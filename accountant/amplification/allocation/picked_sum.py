@@ -29,13 +29,12 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 from accountant.numerics.search import least_float_that
 
-# Points of the lattice between the ends that matter, and outcomes of the pair that is returned:
-# a test in `tests/accountant/amplification/test_picked_sum.py` says what more of them would gain.
+# Points of the lattice between the ends that matter, and outcomes of the pair that is returned.
 LATTICE_POINTS, OUTCOMES = 4000, 2000
 EVIDENCE = 4.0  # steps that seem picked in the answers that decide delta, over those that are
 DEVIATIONS = 12  # of a sum, on both sides of its mean, that matter
 TRIMMED = 1e-40  # mass that is dropped at each end of a convolution
-END_MASS = 1e-22  # of the two outer outcomes of the pair: far above what was dropped
+OUTCOME_MASS = 1e-22  # of a mass of the pair that is not 0: far above what was dropped
 CELLS_OF_ONE = 2**12  # the finest cells of a Gaussian
 CELL_ROUND_OFF = 1e-10  # relative, of the mass of a cell, a difference of normal probabilities
 
@@ -43,11 +42,10 @@ CELL_ROUND_OFF = 1e-10  # relative, of the mass of a cell, a difference of norma
 @final
 @dataclass(frozen=True, slots=True)
 class ScoreLaw:
-    """Masses of a score at the lattice points from ``start`` on, and what was dropped of 1."""
+    """Masses of a score at the lattice points from ``start`` on; a little may be missing of 1."""
 
     start: int
     masses: Array
-    dropped: float = 0.0
 
     def times(self, other: ScoreLaw) -> ScoreLaw:
         """Return the law of the sum of two independent scores.
@@ -57,10 +55,8 @@ class ScoreLaw:
         masses = np.convolve(self.masses, other.masses)
         below = int(np.searchsorted(np.cumsum(masses), TRIMMED))
         above = int(np.searchsorted(np.cumsum(masses[::-1]), TRIMMED))
-        dropped = self.dropped + other.dropped + 2 * TRIMMED
-        return ScoreLaw(
-            self.start + other.start + below, masses[below : masses.size - above], dropped
-        )
+        trimmed = masses[below : masses.size - above]
+        return ScoreLaw(self.start + other.start + below, trimmed)
 
     def power(self, count: int) -> ScoreLaw:
         """Return the law of the sum of ``count`` independent scores."""
@@ -194,9 +190,17 @@ def merged_pair(with_record: ScoreLaw, without_record: ScoreLaw) -> PairLoss:
         np.minimum(np.cumsum(p), np.cumsum(q)),
         np.minimum(np.cumsum(p[::-1]), np.cumsum(q[::-1])),
     )
-    low, high = (int(np.searchsorted(sums, END_MASS)) + 1 for sums in lesser)
+    low, high = (int(np.searchsorted(sums, OUTCOME_MASS)) + 1 for sums in lesser)
     # The first and the last outcome are the sums of what lies beyond.
     starts = np.unique(np.linspace(low, p.size - high, OUTCOMES).astype(int))
     starts = np.append(0, starts)
     p, q = np.add.reduceat(p, starts), np.add.reduceat(q, starts)
+    # Outcomes of too little mass, which what was dropped could matter to, join the first one.
+    lesser_mass, greater_mass = np.minimum(p, q), np.maximum(p, q)
+    is_negligible = (lesser_mass > 0) & (lesser_mass < OUTCOME_MASS)
+    is_negligible |= greater_mass < OUTCOME_MASS
+    is_negligible[0] = False
+    for masses in (p, q):
+        masses[0] += masses[is_negligible].sum()
+    p, q = p[~is_negligible], q[~is_negligible]
     return PairLoss((p / p.sum()).tolist(), (q / q.sum()).tolist())

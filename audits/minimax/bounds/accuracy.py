@@ -83,8 +83,14 @@ def least_epsilon_bound(statistics: Iterable[Statistic], delta: float) -> float:
     for statistic in wanted:
         if not isinstance(statistic, Statistic):
             raise ParameterError("statistics", statistic, "a list of Statistic")
+    # Errors of very many people bound nothing that matters, and fewer statistics bound less.
+    wanted = tuple(
+        statistic for statistic in wanted if statistic.error <= MAX_PEOPLE * statistic.sensitivity
+    )
     numbers = [statistic for statistic in wanted if statistic.kind != "selection"]
     tests = [shift_test(statistic) for statistic in numbers] + packing_tests(wanted)
+    if not tests:
+        return 0.0
     people, log_chance, right = (np.array(column) for column in zip(*tests, strict=True))
     log_chance += ROUND_OFF * (1 + np.abs(log_chance))
     right = right * (1 - ROUND_OFF)
@@ -145,11 +151,8 @@ def shift_test(statistic: Statistic) -> Test:
     most error with all but that half.
     """
     half = (1 - statistic.probability) / 2
-    if statistic.kind == "count":
-        people = math.ceil((2 * math.floor(statistic.error) + 1) / statistic.sensitivity)
-    else:
-        moves = 2 * statistic.error / statistic.sensitivity
-        people = math.floor(moves * (1 + ROUND_OFF)) + 1
+    moves = 2 * statistic.error / statistic.sensitivity
+    people = math.floor(moves * (1 + ROUND_OFF)) + 1
     return float(people), math.log(half), 1 - half
 
 
@@ -202,16 +205,18 @@ def packing_tests(statistics: tuple[Statistic, ...]) -> list[Test]:
     counts = np.array([float(statistic.count) for statistic in statistics])
     failures = np.array([1 - statistic.probability for statistic in statistics])
     reached = [_people_until_two(statistic) for statistic in statistics]
+    if not reached:
+        return []
     numbers = np.unique(
         np.floor(np.geomspace(min(reached), min(64 * max(reached), MAX_PEOPLE), PEOPLE_TRIED))
     )
     tests = []
     for people in {*numbers.tolist(), *reached}:
         values = np.array([distinct_values(statistic, people) for statistic in statistics])
-        is_told = values >= 2
-        if not is_told.any():
+        is_distinguished = values >= 2
+        if not is_distinguished.any():
             continue
-        number, fail, value = counts[is_told], failures[is_told], values[is_told]
+        number, fail, value = (row[is_distinguished] for row in (counts, failures, values))
         total = float(number.sum())
         wrong = np.unique(
             np.floor(np.append(0.0, np.geomspace(1.0, max(total - 1, 1), WRONG_TRIED)))
@@ -241,29 +246,23 @@ def log_chance_of_matches(counts: Array, values: Array, matches: Array) -> Array
 
 
 def _people_until_two(statistic: Statistic) -> float:
-    """Return the least number of people who lead to two values that exact answers tell apart."""
-    if statistic.kind == "count":
-        gap = (2 * math.floor(statistic.error) + 1) / (2 * statistic.sensitivity)
-        return float(math.ceil(gap))
-    if statistic.kind == "sum":
-        return float(math.floor(statistic.error / statistic.sensitivity * (1 + ROUND_OFF)) + 1)
-    moves = 1 if statistic.monotone else 2
-    gap = statistic.error / (moves * statistic.sensitivity)
-    return float(math.floor(gap * (1 + ROUND_OFF)) + 1)
+    """Return the least number of people who lead to two values that exact answers distinguish."""
+    moves = 2 if statistic.kind == "selection" and not statistic.monotone else 1
+    people = statistic.error / (moves * statistic.sensitivity)
+    return float(math.floor(people * (1 + ROUND_OFF)) + 1)
 
 
 def distinct_values(statistic: Statistic, people: float) -> float:
-    """Return how many values that exact answers tell apart ``people`` people can lead to.
+    """Return how many values, which exact answers distinguish, ``people`` people can lead to.
 
-    They move a number by at most their share in either direction, and told apart are values of
-    which the intervals of the error do not meet.  Of a selection each candidate can be the only one
-    within the error of the best.
+    They move a number by at most their share in either direction.  Answers distinguish values that
+    are more than twice the error apart; an answer to a count need not be whole, but counts are.  Of
+    a selection each candidate can be the only one within the error of the best.
     """
     if statistic.kind == "selection":
-        told = people >= _people_until_two(statistic)
-        return float(statistic.candidates or 1) if told else 1.0
+        is_enough = people >= _people_until_two(statistic)
+        return float(statistic.candidates or 1) if is_enough else 1.0
     length = 2 * people * statistic.sensitivity
     if statistic.kind == "count":
-        return math.floor(length / (2 * math.floor(statistic.error) + 1)) + 1.0
-    # values more than twice the error apart
+        return math.floor(length / (math.floor(2 * statistic.error) + 1)) + 1.0
     return max(1.0, float(math.ceil(length / (2 * statistic.error) * (1 - ROUND_OFF))))

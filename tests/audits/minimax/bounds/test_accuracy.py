@@ -111,7 +111,16 @@ def test_each_of_the_three_arguments_counts(count, error, delta, at_least):
     assert least_epsilon_bound([Statistic("count", error, count=count)], delta) > at_least
 
 
+def test_answers_between_whole_numbers_are_mechanisms_too():
+    """Half a number off, an answer is right for two counts: P(|noise| > 1/2) = e^-epsilon."""
+    half = least_epsilon_bound([Statistic("count", 0.5, 0.9)], 0.0)
+    assert half <= math.log(10)
+    assert half < least_epsilon_bound([Statistic("count", 0.4, 0.9)], 0.0)
+
+
 def test_extremes_are_bounded():
+    assert least_epsilon_bound([Statistic("selection", 1.0, 0.005, candidates=9)], 0.0) == 0.0
+    assert least_epsilon_bound([Statistic("sum", 1e300, sensitivity=1e-300)], 0.0) == 0.0
     assert least_epsilon_bound([Statistic("count", 3.0)], 0.99) == 0.0
     many = Statistic("count", 0.5, 0.999999, count=100_000)
     assert least_epsilon_bound([many], 0.0) == 700.0
