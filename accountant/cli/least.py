@@ -73,6 +73,7 @@ def least(
     import importlib.metadata
 
     from accountant.accountants.budget import Budget
+    from accountant.cli.progress import waiting
     from accountant.domains import DELTA
     from accountant.errors import ParameterError
     from accountant.files import write_atomically
@@ -93,7 +94,8 @@ def least(
     # An installed package registers the lower bound; this package has none.
     registered = importlib.metadata.entry_points(group="dp_attest.bounds", name="least_epsilon")
     lower_bound = next((point.load() for point in registered), None)
-    answer = least_epsilon(file.statistics, at, lower_bound)
+    with waiting("choosing the mechanisms"):
+        answer = least_epsilon(file.statistics, at, lower_bound)
     print_report(answer, json)
     facts = {"epsilon": answer.epsilon, "delta": answer.delta, "lower": answer.lower}
     write_json(json, {**facts, "statistics": answer.to_records()})
