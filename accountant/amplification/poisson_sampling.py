@@ -267,9 +267,9 @@ class PoissonSampled(Loss):
         """The sampled loss of the pair that the part attains."""
         if self.exchanged is not None:
             return self.exchanged.attained_pair
-        if not self.loss.numerics.is_upper_envelope:
-            return self
-        return PoissonSampled(self.loss.attained_pair, self.rate, self.relation, self._added)
+        loss = self.loss
+        pair = loss.attained_pair
+        return self if pair is loss else PoissonSampled(pair, self.rate, self.relation, self._added)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:

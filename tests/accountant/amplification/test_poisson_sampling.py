@@ -18,6 +18,7 @@ from accountant import (
     ParameterError,
     PoissonSampled,
     PureLoss,
+    RandomAllocation,
     SampledWithoutReplacement,
     Sequential,
     Stated,
@@ -142,6 +143,19 @@ def test_the_lower_end_of_a_sampled_bound_is_that_of_the_sampled_pair(added):
     found = Tight().certify_one_way(4 * both, 1e-3)
     assert found.lower <= Tight().certify_one_way(4 * attained, 1e-3).upper
     assert found.upper >= Tight().certify_one_way(4 * bound, 1e-3).lower
+
+
+@pytest.mark.parametrize("mu", [2.0, 8.0])  # 8: the allocation's profile is not integrated
+def test_the_lower_end_of_a_sampled_allocation_is_below_it(mu):
+    x, h = np.linspace(-9, 9 + mu, 901, retstep=True)
+    ratio = np.exp(mu * x - mu**2 / 2)
+    q = np.exp(-(x**2) / 2) * h / math.sqrt(2 * math.pi)
+    q, ratio = q[:, None] * q, 0.1 + 0.9 * (ratio[:, None] + ratio) / 2
+    pair = PoissonSampled(RandomAllocation(GaussianLoss(mu), 2), 0.9).attained_pair
+    for epsilon in (0.5, 2.0, mu**2 / 2):
+        truth = np.array([stick(q * ratio, q, epsilon), stick(q, q * ratio, epsilon)])
+        shown = [float(way.profile(epsilon)) for way in (pair, pair.reversed)]
+        assert np.all(shown <= truth * (1 + 1e-4) + 1e-12)
 
 
 @every_loss
