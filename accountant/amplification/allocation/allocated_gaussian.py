@@ -36,6 +36,7 @@ from accountant.amplification.allocation.allocation_profile import (
     one_decides,
     rough_epsilon,
 )
+from accountant.amplification.allocation.greatest_output import greatest_output_pair
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics
@@ -103,6 +104,7 @@ class AllocatedGaussian(Loss):
 
         Where delta is negligible the upper bound is one in closed form, and the lower one minus
         infinity (delta 0).  ``in_sum`` is for compositions, for which larger deltas are negligible.
+        Where nothing is integrated the lower bound is that of the greatest output.
         """
         negligible = NEGLIGIBLE_IN_SUMS if in_sum else NEGLIGIBLE
         is_within = INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]
@@ -122,6 +124,9 @@ class AllocatedGaussian(Loss):
         elif in_sum and is_within:
             closed = np.fmin(closed, chernoff_absent(self.mu, self.steps, flat))
         lower, upper = np.full(flat.shape, -np.inf), closed  # Nothing is known from below so far.
+        if not is_within:
+            greatest = greatest_output_pair(self.mu, 0.0, self.steps)
+            lower = (greatest.reversed if self.added else greatest).log_profile(flat)
         refined = (closed > negligible) & is_within
         if refined.any():
             lower[refined], integrated = log_profile_bounds(
@@ -201,7 +206,7 @@ class AllocatedGaussian(Loss):
         rough: they only decide how long the search takes.
         """
         if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
-            return 0.0 if self.below else Loss.inverse_profile(self, delta)
+            return Loss.inverse_profile(self, delta)
         log_target = math.log(delta) - (0.0 if self.below else ACCURACY)
 
         @functools.cache

@@ -14,10 +14,11 @@ from accountant import (
     Loss,
     ParameterError,
     PoissonSampled,
+    Sequential,
     Tight,
     UnsupportedPlan,
 )
-from accountant.amplification.single_pass import shuffled_pair
+from accountant.amplification.allocation.greatest_output import greatest_output_pair
 from accountant.plans.adjacency import Adjacency
 from accountant.training.passes import root_up
 from accountant.training.rows import RunCosts, rows_of
@@ -157,7 +158,7 @@ def test_lower_ends_of_uneven_passes_are_below_the_pair(dropped):
     q = np.exp(-sum(x**2 for x in axes) / 2) / (2 * math.pi) ** (len(weights) / 2)
     ratio = sum(w * np.exp(mu * x - mu**2 / 2) for w, x in zip(weights, axes, strict=True))
     p = q * (ratio + 1 - sum(weights))
-    pair = shuffled_pair(mu, 0.0, len(weights))
+    pair = greatest_output_pair(mu, 0.0, len(weights))
     below = PoissonSampled(pair, 0.8) if dropped else pair
     for epsilon in EPSILONS:
         truth = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) * cell
@@ -209,11 +210,15 @@ def batches_of(loader, count):
         yield from (((order[:2], order[2:]), 1 / len(orders)) for order in orders)
 
 
-def law_of_a_run(loader, values):
-    """The density of what a run of one step, or of one pass with two batches, releases."""
+def law_of_a_run(loader, values, last_query=int):
+    """The density of what a run of one step, or of one pass with two batches, releases.
+
+    A record contributes its value, and ``last_query`` of it to the last batch.
+    """
     chances = {}
     for batches, chance in batches_of(loader, len(values)):
-        sums = tuple(sum(values[i] for i in batch) for batch in batches)
+        sums = tuple(sum(values[i] for i in batch) for batch in batches[:-1])
+        sums += (sum(last_query(values[i]) for i in batches[-1]),)
         chances[sums] = chances.get(sums, 0.0) + chance
     axes = PLANE if loader in PASSES else [LINE]
     cell = (14.0 / 112) ** 2 if loader in PASSES else 0.01
@@ -229,6 +234,12 @@ def delta_above(plan, epsilon):
     if more or count > 1 or not isinstance(item, Loss):
         return Tight().delta(plan, epsilon)
     return max(float(way.profile(epsilon)) for way in (item, item.reversed))
+
+
+def delta_below(plan, epsilon):
+    """The delta of the pair that a plan attains, for lower ends."""
+    items = [(loss.attained_pair, count) for loss, count in plan.losses()]
+    return delta_above(Sequential(count * loss for loss, count in items), epsilon)
 
 
 def neighbours(relation, microbatching):
@@ -256,8 +267,9 @@ def test_bounds_of_a_record_are_around_enumerated_runs(loader, relation, microba
     run = TrainingRun(4, 2, steps=steps, loader=loader, **sizes.get(loader, {}))
     scheme = record_scheme(run, 1.0, loader, relation, microbatching=microbatching)
     error = COARSE[2 if loader in PASSES else 1]
-    pairs = [[law_of_a_run(loader, one) for one in pair]
-             for pair in neighbours(relation, microbatching)]  # fmt: skip
+    queries = (int, abs) if loader in PASSES else (int,)
+    pairs = [[law_of_a_run(loader, one, query) for one in pair]
+             for pair in neighbours(relation, microbatching) for query in queries]  # fmt: skip
     for epsilon in (0.0, 1.0):
         reached = max(
             float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
@@ -266,9 +278,7 @@ def test_bounds_of_a_record_are_around_enumerated_runs(loader, relation, microba
         for plan in scheme.above:
             assert reached <= delta_above(plan, epsilon) + error
         for plan in scheme.below:
-            ((loss, _),) = plan.losses()
-            ways = [way.attained_pair for way in (loss, loss.reversed)]
-            assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
+            assert delta_below(plan, epsilon) <= reached + error
 
 
 def neighbours_by_a_user(loader, relation, microbatching):
@@ -301,8 +311,11 @@ def test_bounds_of_a_user_are_around_enumerated_runs(loader, relation, microbatc
     )
     scheme = user_scheme(run, 1.0, loader, relation, microbatching=microbatching)
     error = COARSE[2 if loader in PASSES else 1]
-    pairs = [[law_of_a_run(loader, values) for values in pair]
-             for pair in neighbours_by_a_user(loader, relation, microbatching)]  # fmt: skip
+    queries = (int, abs) if loader in PASSES else (int,)
+    pairs = [
+        [law_of_a_run(loader, values, query) for values in pair]
+        for pair in neighbours_by_a_user(loader, relation, microbatching) for query in queries
+    ]  # fmt: skip
     are_attained = []
     for epsilon in (0.0, 1.0):
         reached = max(
@@ -313,9 +326,7 @@ def test_bounds_of_a_user_are_around_enumerated_runs(loader, relation, microbatc
         assert reached <= bound + error
         are_attained.append(reached >= bound - error)
         for plan in scheme.below:
-            ((loss, _),) = plan.losses()
-            ways = [way.attained_pair for way in (loss, loss.reversed)]
-            assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
+            assert delta_below(plan, epsilon) <= reached + error
     # The note is empty where some data reach the bound, and only there it is a lower end too.
     is_attained = all(are_attained) and not microbatching
     assert (scheme.note == "") == is_attained == (scheme.below == scheme.above)
