@@ -56,6 +56,8 @@ def sampled_pair(
     need(sum(group) * digits <= 5120, "a sampled group so large has no proof here")
     if is_one_record_added and release[0] in ("laplace", "sampled laplace"):
         return ("sampled laplace", release[1], release[2] * rate) if rate < 1 else release
+    if is_one_record_added and release[0] == "allocation":
+        return ("sampled allocation", *release[1:], rate) if rate < 1 else release
     need(release[0] == "gaussian", f"a sample of a {release[0]} has no proof here")
     if not replaced:
         return sampled_group(rate, release[1], group)
