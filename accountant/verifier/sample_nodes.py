@@ -120,14 +120,17 @@ def shuffled_epoch(fields: Fields, read_part: ReadPart) -> Releases:
     """Batches of equal size in a random order, each released once.
 
     Theorem (`greatest_batch`: docs/proofs/shuffled_epoch.md): such a pass costs at most what its
-    part does, by joint convexity, and with Gaussian noise at least what the greatest output does.
+    part does, by joint convexity, and with Gaussian noise at least what the greatest output does;
+    where a record is replaced, at least what its move in one of the batches does.
     """
     relation = fields.take("relation", ZERO_OUT, fits=(ZERO_OUT, REPLACE_ONE).__contains__)
     batches, part = fields.whole("batches", 1, 10**9), single_release(read_part())
     if batches == 1:
         return once(part)
-    greatest = "greatest", part[1], int(relation == ZERO_OUT), batches
-    return once(("bound", part, greatest if part[0] == "gaussian" else None))
+    if part[0] != "gaussian":
+        return once(("bound", part, None))
+    greatest, moved = ("greatest", part[1], 1, batches), ("allocation", part[1], batches)
+    return once(("bound", part, greatest if relation == ZERO_OUT else moved))
 
 
 def random_allocation(fields: Fields, read_part: ReadPart) -> Releases:
