@@ -478,3 +478,70 @@ def test_a_plan_that_cannot_be_bounded_is_left_out_and_no_other(error):
         crossed = {name: (9.0, end) for name, (_, end) in intervals.items()}
         found = certified(Scheme(above=names, below=names), crossed.__getitem__)
         assert found == (2.5, 2.5)
+
+
+WIDE_PLANE = np.meshgrid(np.linspace(-9.0, 9.0, 145), np.linspace(-9.0, 9.0, 145))
+
+
+def law_of_a_shuffled_pass(values, sizes, last_query, noise):
+    """The density of the sums of batches of these sizes, drawn one after the other."""
+    drawn = {((), tuple(range(len(values)))): 1.0}  # sums so far, and who is left
+    for number, size in enumerate(sizes):
+        query = last_query if number == len(sizes) - 1 else int
+        after = {}
+        for (sums, left), chance in drawn.items():
+            batches = list(itertools.combinations(left, size))
+            for batch in batches:
+                total = sum(query(values[i]) for i in batch)
+                state = (*sums, total), tuple(i for i in left if i not in batch)
+                after[state] = after.get(state, 0.0) + chance / len(batches)
+        drawn = after
+    chances = {}
+    for (sums, _), chance in drawn.items():
+        chances[sums] = chances.get(sums, 0.0) + chance
+    axes = WIDE_PLANE if len(sizes) == 2 else [np.linspace(-9.0, 9.0, 1801)]
+    cell = (18 / 144) ** 2 if len(sizes) == 2 else 0.01
+    return sum(
+        chance * np.exp(-sum((x - m / noise) ** 2 for x, m in zip(axes, sums, strict=True)) / 2)
+        for sums, chance in chances.items()
+    ) * cell / (2 * math.pi) ** (len(axes) / 2)  # fmt: skip
+
+
+# records, batch, steps, whether a short batch is left out, records of a user, and the sizes of the
+# batches that are seen, without the user and with it
+REMOVED_RECORDS = [
+    ((6, 3, 2, False), 2, (3, 1), (3, 3)),  # the last batch loses two
+    ((7, 4, 2, False), 1, (4, 2), (4, 3)),
+    ((5, 3, 1, True), 2, (3,), (3,)),
+    ((8, 3, 2, True), 2, (3, 3), (3, 3)),
+    ((6, 2, 2, False), 1, (2, 2), (2, 2)),  # two batches of three
+    ((6, 2, 1, False), 1, (2,), (2,)),
+]
+
+
+@pytest.mark.parametrize(("numbers", "size", "without", "with_user"), REMOVED_RECORDS)
+def test_records_removed_from_shuffled_passes_cost_what_enumerated_passes_do(
+    numbers, size, without, with_user
+):
+    examples, batch, steps, drop_last = numbers
+    run = TrainingRun(
+        examples, batch, steps=steps, loader="shuffled", drop_last=drop_last,
+        examples_per_user=size,
+    )  # fmt: skip
+    noise, error = 2.0, 1e-3 if len(with_user) == 2 else 1e-5
+    scheme = user_scheme(run, noise, "shuffled", ADD_REMOVE, microbatching=False)
+    sees_last = steps == run.batches
+    for epsilon in (0.0, 0.5):
+        reached = 0.0
+        for user, others in itertools.product(((1, 1), (1, -1)), (-1, 0, 1)):
+            rest = [others] * (examples - size)
+            for query in (int, abs) if sees_last and not drop_last else (int,):
+                q = law_of_a_shuffled_pass(rest, without, query, noise)
+                p = law_of_a_shuffled_pass([*user[:size], *rest], with_user, query, noise)
+                reached = max(reached, *(float(np.maximum(a - math.exp(epsilon) * b, 0).sum())
+                                         for a, b in ((p, q), (q, p))))  # fmt: skip
+        bounds = [delta_above(plan, epsilon) for plan in scheme.above]
+        assert reached <= min(bounds) + error
+        assert all(delta_below(plan, epsilon) <= reached + error for plan in scheme.below)
+        if size == 1:
+            assert reached == pytest.approx(bounds[0], abs=error)
