@@ -71,6 +71,15 @@ def test_the_pairs_below_are_those_of_data_sets():
         assert 0 < ends[0] == pytest.approx(ends[1], rel=1e-4)
 
 
+@pytest.mark.parametrize("mu", [8.0, 20.0])  # whose profile is not integrated
+def test_an_allocation_of_little_noise_costs_at_least_its_greatest_output(mu):
+    epoch, pair = RandomAllocation(GaussianLoss(mu), 100), greatest_output_pair(mu, 0.0, 100)
+    for plan, below in ((epoch, pair), (3 * epoch, 3 * pair)):
+        found, least = Tight().certify(plan, 1e-6), Tight().certify(below, 1e-6).lower
+        assert found.lower == pytest.approx(least, rel=1e-3)
+        assert 0.9 * found.upper < found.lower < found.upper
+
+
 def test_draws_of_two_data_sets_lie_between_the_ends():
     # the likelihood ratio of the pair itself: within 5.2 deviations (2e-7)
     mu, batches, epsilon, runs = 1.0, 8, 1.0, 200_000
