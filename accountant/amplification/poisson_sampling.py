@@ -205,6 +205,20 @@ class PoissonSampled(Loss):
         delta[~is_positive] = -np.expm1(-below) + np.exp(-below) * reversed_delta
         return delta
 
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether a quick bound on the part shows that ``delta`` is enough at ``epsilon``.
+
+        It has an answer where the record is added: see `_RecordAdded.profile`.
+        """
+        if not self._added or self.exchanged is not None or epsilon > 700:
+            return False
+        factor = self.rate - (1 - self.rate) * math.expm1(epsilon)
+        if factor <= 0:
+            return False
+        # less epsilon and less delta than those of the part, by more than round-off
+        part_epsilon = math.log1p(math.expm1(epsilon) / factor) * (1 - 1e-12)
+        return self.loss.reversed.is_surely_within(part_epsilon, delta / factor * (1 - 1e-12))
+
     @property
     def reversed(self) -> PoissonSampled:
         """The loss with the record only on the other side."""

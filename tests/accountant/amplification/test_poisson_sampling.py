@@ -158,6 +158,21 @@ def test_the_lower_end_of_a_sampled_allocation_is_below_it(mu):
         assert np.all(shown <= truth * (1 + 1e-3) + 1e-12)
 
 
+@pytest.mark.parametrize("rate", [0.3, 0.99])
+def test_a_sampled_allocation_has_a_quick_profile_for_sums(rate):
+    plan = PoissonSampled(RandomAllocation(GaussianLoss(1.0), 20), rate)
+    epsilon = np.array([0.0, 0.1, 0.6])
+    for one, other in ((plan, plan.reversed), (plan.reversed, plan)):
+        assert np.allclose(one.profile_any_epsilon(epsilon), one.profile(epsilon), rtol=1e-9)
+        mirrored = 1 - np.exp(-epsilon) + np.exp(-epsilon) * other.profile(epsilon)
+        assert np.allclose(one.profile_any_epsilon(-epsilon), mirrored, rtol=1e-9)
+    # where the record is added, Chernoff's bound of the part is enough for ten times its delta
+    added = plan.reversed
+    assert added.is_surely_within(0.1, 10 * float(added.profile(0.1)))
+    assert not added.is_surely_within(0.1, 0.99 * float(added.profile(0.1)))
+    assert not plan.is_surely_within(0.6, 0.1)
+
+
 @every_loss
 def test_sampled_cumulants_agree_with_the_profile(loss):
     node = PoissonSampled(loss, 0.3)
