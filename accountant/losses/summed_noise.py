@@ -1,0 +1,409 @@
+"""Noise on whole numbers that many clients add in shares: the law of the sum, and what it costs.
+
+Under secure aggregation a server sees the sum of all clients' integer vectors and nothing else.  To
+each coordinate every client adds a share of the noise: a discrete Gaussian, or the difference of
+two Poisson numbers (Skellam).  `DiscreteGaussianSum` and `SkellamNoise` are the laws of the sum.
+
+On one number a shift costs what `SummedNoiseLoss` lists, outcome by outcome.  On vectors any shift
+s of whole numbers costs at most a Gaussian of mu |s|, where mu follows from how much more probable
+0 is than 1.  Theorem and proof: `docs/proofs/summed_noise.md`.
+
+References: Kairouz, Liu & Steinke (2021), distributed discrete Gaussian; Agarwal, Kairouz & Liu
+(2021), Skellam; Regev & Stephens-Davidowitz (2017) for the inequality behind the theorem.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from accountant.domains import POSITIVE, IntegerRange
+from accountant.errors import ParameterError
+from accountant.losses.discrete_gaussian import MAX_LISTED_OUTCOMES, SHIFT, normaliser
+from accountant.losses.finite import FiniteLoss
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss, orders
+from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_dot
+from accountant.numerics.rounding import ULP, round_up, round_up_square
+from accountant.plans.declared_releases import PlanField, plan_field
+
+CLIENTS = IntegerRange(1, 10**9)
+# Outcomes of at least this mass are listed; all others together have less than `UNLISTED_MASS`.
+LISTED_MASS = 1e-280
+UNLISTED_MASS = 1e-270
+# Logarithms of masses above it are taken of floats with all their digits.
+LEAST_LOG_MASS = math.log(1e-300)
+# From this scale of a share on, the sum of discrete Gaussians is a discrete Gaussian, but for a
+# factor of 1 +- 10 n e^(-4 pi^2), which is 1e-16 n for n clients (Kairouz, Liu & Steinke 2021,
+# Theorem 1).
+CLOSED_FROM = 2.0
+# From this variance on the curvature of Skellam noise has its closed bound, 1.5 / variance too
+# large in relation: below it floats tell I_0 from I_1 well enough.
+CLOSED_SKELLAM_FROM = 1e6
+
+
+class SummedNoise(PlanField):
+    """A symmetric law on the whole numbers whose ``-ln P`` curves most at 0.
+
+    That is, ``P(k)^2 / (P(k - 1) P(k + 1))`` is at most ``(P(0) / P(1))^2``.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The variance; for discrete Gaussians that of continuous ones, an upper bound."""
+
+    @property
+    @abstractmethod
+    def curvature(self) -> float:
+        """An upper bound of ``2 ln(P(0) / P(1))``."""
+
+    @abstractmethod
+    def log_tail(self, distance: ArrayLike) -> Array:
+        """Return Chernoff's bound of ``ln P(|k| >= distance)``."""
+
+    @abstractmethod
+    def log_masses(self, reach: int) -> tuple[Array, float]:
+        """Return ``ln P(k)`` of 0 ... ``reach``, and a bound of its error where it is listed."""
+
+    @property
+    def gdp_per_step(self) -> float:
+        """The mu of a Gaussian that costs as much as moving one coordinate by 1, at least."""
+        curvature = self.curvature
+        if curvature <= 3:
+            # mu^2 (1 - mu^2 / 12) is the curvature, in a form in which nothing cancels.
+            squared = 2 * curvature / (1 + math.sqrt(1 - curvature / 3))
+        else:
+            squared = 2 * math.pi * curvature
+        return round_up(math.sqrt(squared), 8)
+
+    def is_listed(self, shift: int) -> bool:
+        """Return whether all outcomes that matter to a shift can be listed.
+
+        Parameters
+        ----------
+        shift : int
+            Distance of two numbers.
+
+        Returns
+        -------
+        bool
+            True where `SummedNoiseLoss` can be made.
+        """
+        return _half_of_log_masses(self, shift) is not None
+
+
+@final
+@plan_field
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianSum(SummedNoise):
+    """The sum of independent discrete Gaussians.
+
+    Parameters
+    ----------
+    scale : float
+        Of one share: the integer k has a probability proportional to ``exp(-k^2 / (2 scale^2))``.
+    terms : int
+        Number of shares.
+
+    Examples
+    --------
+    >>> from accountant import DiscreteGaussianSum
+    >>> round(DiscreteGaussianSum(scale=2.0, terms=100).gdp_per_step * 20, 5)
+    1.0001
+    """
+
+    scale: float
+    terms: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", POSITIVE.check("scale", self.scale))
+        object.__setattr__(self, "terms", CLIENTS.check("terms", self.terms))
+
+    @property
+    def variance(self) -> float:
+        """``terms * scale^2``, at least the true variance."""
+        return self.terms * self.scale * self.scale
+
+    @property
+    def curvature(self) -> float:
+        """``2 ln(P(0) / P(1))``, from the characteristic function; at most 1 / scale^2."""
+        return _curvature_of_sum(self.scale, self.terms)
+
+    def log_tail(self, distance: ArrayLike) -> Array:
+        """Return ``ln 2 - distance^2 / (2 variance)``: shares are sub-Gaussian."""
+        deviations: Array = np.asarray(distance) / math.sqrt(self.variance)
+        return math.log(2) - deviations * deviations / 2
+
+    def log_masses(self, reach: int) -> tuple[Array, float]:
+        """Return ``ln P(k)``: in closed form from `CLOSED_FROM` on, else by convolution."""
+        if self.scale >= CLOSED_FROM or self.terms == 1:
+            k = np.arange(reach + 1.0)
+            error = 10 * self.terms * math.exp(-((math.pi * CLOSED_FROM) ** 2)) + 2000 * ULP
+            scale = math.sqrt(self.variance)
+            return -((k / scale) ** 2) / 2 - math.log(normaliser(scale)), error
+        half = np.arange(-reach, reach + 1.0)
+        share = np.exp(-((half / self.scale) ** 2) / 2) / normaliser(self.scale)
+        # Masses of sums of 1, 2, 4, ... shares, and of the shares that are added up already.  All
+        # terms are positive: a sum of N products errs by N + 1 ulps, and errors of factors add.
+        power, error, total, total_error = share, 100 * ULP, np.ones(1), 0.0
+        remaining = self.terms
+        while remaining:
+            if remaining & 1:
+                total_error += error + (2 + np.count_nonzero(power)) * ULP
+                total = _middle(np.convolve(total, power), reach)
+            remaining >>= 1
+            error = 2 * error + (2 + np.count_nonzero(power)) * ULP
+            if remaining:
+                power = _middle(np.convolve(power, power), reach)
+        with np.errstate(divide="ignore"):
+            return np.log(total[reach:]), total_error + 1e-12
+
+
+@final
+@plan_field
+@dataclass(frozen=True, slots=True)
+class SkellamNoise(SummedNoise):
+    """The difference of two independent Poisson numbers of equal mean.
+
+    Sums of such noise are such noise: the scales add in squares.
+
+    Parameters
+    ----------
+    scale : float
+        Standard deviation; both means are ``scale^2 / 2``.
+    terms : int
+        Number of shares of this scale.
+
+    Examples
+    --------
+    >>> from accountant import SkellamNoise
+    >>> round(SkellamNoise(scale=2.0, terms=100).gdp_per_step * 20, 5)
+    1.00073
+    """
+
+    scale: float
+    terms: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", POSITIVE.check("scale", self.scale))
+        object.__setattr__(self, "terms", CLIENTS.check("terms", self.terms))
+
+    @property
+    def variance(self) -> float:
+        """``terms * scale^2``."""
+        return self.terms * self.scale * self.scale
+
+    @property
+    def curvature(self) -> float:
+        """``2 ln(I_0(variance) / I_1(variance))``; for large variances Amos's bound of it."""
+        from scipy.special import i0e, i1e
+
+        variance = self.variance
+        if variance >= CLOSED_SKELLAM_FROM:
+            # I_1 / I_0 >= V / (1/2 + sqrt(V^2 + 9/4)) (Amos 1974); the difference from 1 is written
+            # so that nothing cancels.
+            root = math.hypot(variance, 1.5)
+            excess = (0.5 + 2.25 / (root + variance)) / variance
+            return round_up(2 * math.log1p(excess), 8)
+        if variance < 1e-8:
+            # I_0 / I_1 <= (2 / V) (1 + V^2 / 4): the first is at most e^(V^2 / 4), the second at
+            # least V / 2.
+            return 2 * (math.log(2) - math.log(variance)) + 1e-14
+        ratio = float(i0e(variance)) / float(i1e(variance))
+        return 2 * math.log(ratio) + 64 * ULP
+
+    def log_tail(self, distance: ArrayLike) -> Array:
+        """Return ``ln 2 + sqrt(d^2 + V^2) - V - d asinh(d / V)``, with the variance V."""
+        x = np.asarray(distance) / self.variance
+        # x * x / (1 + hypot(1, x)) is sqrt(1 + x^2) - 1 without cancellation.
+        exponent: Array = x * x / (1 + np.hypot(1.0, x)) - x * np.arcsinh(x)
+        return math.log(2) + self.variance * exponent
+
+    def log_masses(self, reach: int) -> tuple[Array, float]:
+        """Return ``ln(e^-V I_k(V))`` by ratios I_{k+1} / I_k, downwards from bounds of the last."""
+        from scipy.special import i0e
+
+        variance, ratios = self.variance, np.empty(reach)
+        ratio = variance / (reach + 1 + math.hypot(variance, reach + 1))
+        for k in range(reach, 0, -1):
+            # The recurrence I_{k-1} = I_{k+1} + (2 k / V) I_k has positive terms, so that errors
+            # of the start shrink by the square of a ratio in each step.
+            ratio = 1 / (2 * k / variance + ratio)
+            ratios[k - 1] = ratio
+        log_masses = math.log(i0e(variance)) + np.append(0.0, np.cumsum(np.log(ratios)))
+        return log_masses, 1e-11
+
+
+def _middle(masses: Array, reach: int) -> Array:
+    """Return the masses of -reach ... reach, where there are as many."""
+    extra = max(0, masses.size // 2 - reach)
+    return masses[extra : masses.size - extra]
+
+
+@functools.lru_cache(maxsize=4096)
+def _curvature_of_sum(scale: float, terms: int) -> float:
+    """Return ``2 ln(P(0) / P(1))`` of the sum of so many discrete Gaussians, rounded up.
+
+    With the characteristic function f of a share, P(0) is the mean of f(u)^n over u in [0, 1), and
+    P(0) - P(1) that of f(u)^n 2 sin^2(pi u): sums of positive terms.  At N equally spaced u the
+    mean is that of P(0 + l N) over all l, of which those beyond 0 are below e^-800.
+    """
+    of_one_share = 1 / scale / scale
+    variance = terms * scale * scale
+    points = 2 * math.ceil(20 * math.sqrt(variance) + 20)
+    # Where u is beyond 10 / (2 pi sqrt(variance)) terms are below e^-50 of the first, and fall.
+    last = min(points / 2, points * 2 / math.sqrt(variance) + 2) if scale >= 0.5 else points / 2
+    u = np.arange(math.floor(last) + 1) / points
+    n = np.arange(1, 8)[:, None]
+    if scale >= 0.5:  # by Poisson's summation
+        width = 2 * (math.pi * scale) ** 2
+        waves = np.exp(-width * n * (n - 2 * u)) + np.exp(-width * n * (n + 2 * u))
+        at_zero = 2 * np.exp(-width * n * n).sum()
+        log_share = -width * u * u + np.log1p(waves.sum(axis=0)) - math.log1p(at_zero)
+    else:
+        weights = np.exp(-((n / scale) ** 2) / 2)
+        sines = np.square(np.sin(math.pi * n * u))
+        log_share = np.log1p(-4 * (weights * sines).sum(axis=0) / (1 + 2 * weights.sum()))
+    mass = np.exp(terms * log_share)
+    mass[0] /= 2  # u and 1 - u have equal terms; 0 stands alone, and so does 1/2
+    if u[-1] * 2 >= 1:
+        mass[-1] /= 2
+    fall = float(ordered_dot(mass, 2 * np.square(np.sin(math.pi * u)))) / float(mass.sum())
+    error = (64 + 4 * terms * min(1.0, 50 / terms)) * ULP
+    if not fall < 1 - 1e-6:
+        return round_up(of_one_share)
+    return min(-2 * math.log1p(-fall * (1 + error)), round_up(of_one_share))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SummedNoiseLoss(FiniteLoss):
+    """The loss of summed integer noise on numbers ``shift`` apart, listed by outcome.
+
+    Parameters
+    ----------
+    noise : DiscreteGaussianSum or SkellamNoise
+        The law of the noise; at most 4096 outcomes must have a mass above 1e-280.
+    shift : int
+        Distance of the two numbers, at least 1.
+
+    References
+    ----------
+    Kairouz, Liu & Steinke (2021); Agarwal, Kairouz & Liu (2021).
+
+    Examples
+    --------
+    >>> from accountant import SkellamNoise, SummedNoiseLoss
+    >>> round(SummedNoiseLoss(SkellamNoise(2.0), shift=1).epsilon_at(1e-6), 4)
+    2.1984
+    """
+
+    noise: SummedNoise
+    shift: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.noise, SummedNoise):
+            raise ParameterError("noise", self.noise, "a DiscreteGaussianSum or a SkellamNoise")
+        object.__setattr__(self, "shift", SHIFT.check("shift", self.shift))
+        _listed_outcomes(self.noise, self.shift)  # refuses noise that cannot be listed
+
+    @property
+    def reversed(self) -> SummedNoiseLoss:
+        """The loss itself, as the noise is symmetric."""
+        return self
+
+    @property
+    def loss_pmf(self) -> tuple[Array, Array]:
+        """Losses and probabilities of the listed outcomes."""
+        loss, mass, _ = _listed_outcomes(self.noise, self.shift)
+        return loss, mass
+
+    @property
+    def max_loss(self) -> float:
+        """The largest listed loss, in nats."""
+        return float(self.loss_pmf[0].max())
+
+    @property
+    def infinity(self) -> float:
+        """An upper bound on the mass that is not listed, 1e-270."""
+        return UNLISTED_MASS
+
+    @property
+    def rounding(self) -> float:
+        """How far the logarithm of a mass may be from the true one."""
+        return _listed_outcomes(self.noise, self.shift)[2]
+
+    @property
+    def gdp_mu(self) -> float:
+        """The mu of the Gaussian above this loss, which has no unlisted mass."""
+        return round_up(self.noise.gdp_per_step * self.shift)
+
+    @property
+    def rho(self) -> float:
+        """Half the square of `gdp_mu`, rounded up."""
+        return round_up_square(self.gdp_mu, 2)
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Return ``order * rho``, a bound of the Rényi divergence at every order."""
+        divergence: Array = orders(order) * self.rho
+        return divergence
+
+
+@functools.lru_cache(maxsize=256)
+def _half_of_log_masses(noise: SummedNoise, shift: int) -> tuple[Array, float] | None:
+    """Return ``ln P(k)`` of k = 0, 1, ... and a bound of its error; None where k are too many.
+
+    The list ends ``shift`` after the last outcome of mass `LISTED_MASS`.
+    """
+    distances = np.arange(MAX_LISTED_OUTCOMES // 2 + 1.0)
+    is_beyond = noise.log_tail(distances) < math.log(LISTED_MASS)
+    reach = int(np.argmax(is_beyond))
+    if not is_beyond[-1] or 2 * reach + shift > MAX_LISTED_OUTCOMES:
+        return None
+    # The convolution of shares is not exact near its ends, which are a tenth farther.
+    log_masses, error = noise.log_masses(reach + reach // 10 + 2 * shift + 10)
+    last = np.flatnonzero(log_masses >= math.log(LISTED_MASS))[-1] + shift
+    log_masses = log_masses[: last + 1]
+    # A mass that is no float, some 30 deviations away, has no logarithm here.
+    return (log_masses, error) if log_masses.min() > LEAST_LOG_MASS else None
+
+
+@functools.lru_cache(maxsize=256)
+def _listed_outcomes(noise: SummedNoise, shift: int) -> tuple[Array, Array, float]:
+    """Return the losses of P about 0 against Q about ``shift``, P's masses, and their log error.
+
+    Masses are raised by their error, and losses by twice as much, so that delta is an upper bound.
+    """
+    listed = _half_of_log_masses(noise, shift)
+    if listed is None:
+        allowed = f"with at most {MAX_LISTED_OUTCOMES} outcomes of some mass; else GaussianLoss("
+        raise ParameterError("noise", noise, f"{allowed}shift * noise.gdp_per_step) is above it")
+    half, error = listed
+    reach = half.size - 1 - shift
+    k = np.arange(-reach, reach + 1)
+    log_p = half[np.abs(k)]
+    return log_p - half[np.abs(k - shift)] + 2 * error, np.exp(log_p + error), 3 * error
+
+
+def loss_of_summed_noise(noise: SummedNoise, sensitivity: float, dimension: int) -> Loss:
+    """Return the smallest loss known of vectors of whole numbers within an L2 sensitivity.
+
+    Whole vectors that differ in one coordinate alone are two numbers apart, and the loss is exact.
+    """
+    steps = math.floor(min(sensitivity * sensitivity, 2.0**53))  # the squared distance is whole
+    shift = math.isqrt(steps)
+    if shift >= 1 and (dimension == 1 or steps == 1) and noise.is_listed(shift):
+        return SummedNoiseLoss(noise, shift)
+    distance = sensitivity if not 1 <= steps < 2**53 else math.sqrt(steps)
+    distance = float(shift) if dimension == 1 and shift >= 1 else distance
+    return GaussianLoss(round_up(noise.gdp_per_step * distance))
