@@ -32,6 +32,7 @@ from accountant.losses.loss import Loss, orders
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP, round_up, round_up_square
+from accountant.numerics.search import smallest_root
 from accountant.plans.declared_releases import PlanField, plan_field
 
 CLIENTS = IntegerRange(1, 10**9)
@@ -44,6 +45,8 @@ LEAST_LOG_MASS = math.log(1e-300)
 # factor of 1 +- 10 n e^(-4 pi^2), which is 1e-16 n for n clients (Kairouz, Liu & Steinke 2021,
 # Theorem 1).
 CLOSED_FROM = 2.0
+# A convolution takes the square of this many operations.
+MAX_CONVOLVED = 2**14
 # From this variance on the curvature of Skellam noise has its closed bound, 1.5 / variance too
 # large in relation: below it floats tell I_0 from I_1 well enough.
 CLOSED_SKELLAM_FROM = 1e6
@@ -85,6 +88,65 @@ class SummedNoise(PlanField):
         else:
             squared = 2 * math.pi * curvature
         return round_up(math.sqrt(squared), 8)
+
+    def log_mass(self, k: ArrayLike) -> Array:
+        """Return the natural logarithm of the probability of whole numbers.
+
+        Parameters
+        ----------
+        k : array_like
+            Whole numbers.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of the shape of ``k``.
+        """
+        distance = np.abs(np.asarray(k, dtype=np.int64))
+        farthest = 64 + distance.max(initial=0) + distance.max(initial=0) // 4
+        return _log_masses(self, 1 << int(farthest).bit_length())[distance]
+
+    def distance_of_tail(self, mass: float) -> int:
+        """Return a whole number that the noise reaches or exceeds, in size, with at most a mass.
+
+        Parameters
+        ----------
+        mass : float
+            In (0, 1).
+
+        Returns
+        -------
+        int
+            By Chernoff's bound.
+        """
+
+        def tail(distance: Array) -> Array:
+            return np.exp(np.minimum(self.log_tail(distance), 0.0))
+
+        return math.ceil(smallest_root(tail, mass, math.inf))
+
+    def error_quantile(self, probability: float) -> float:
+        """Return the error that the noise stays within, with a probability.
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1).
+
+        Returns
+        -------
+        float
+            A whole number: the least one, or where outcomes are too many Chernoff's bound of it.
+        """
+        by_chernoff = self.distance_of_tail(1 - probability) - 1
+        if by_chernoff > MAX_LISTED_OUTCOMES:
+            return float(by_chernoff)
+        reach = self.distance_of_tail((1 - probability) * 1e-12)
+        masses = np.exp(self.log_mass(np.arange(reach + 1)))
+        # P(|k| > m) of m = 0, 1, ..., raised by what is beyond the reach, and by round-off.
+        beyond = 2 * (np.cumsum(masses[::-1])[::-1] - masses) * (1 + 1e-9)
+        beyond += (1 - probability) * 1e-9
+        return float(min(by_chernoff, int(np.argmax(beyond <= 1 - probability))))
 
     def is_listed(self, shift: int) -> bool:
         """Return whether all outcomes that matter to a shift can be listed.
@@ -151,6 +213,8 @@ class DiscreteGaussianSum(SummedNoise):
             error = 10 * self.terms * math.exp(-((math.pi * CLOSED_FROM) ** 2)) + 2000 * ULP
             scale = math.sqrt(self.variance)
             return -((k / scale) ** 2) / 2 - math.log(normaliser(scale)), error
+        if reach > MAX_CONVOLVED:
+            raise ParameterError("scale", self.scale, f"at least {CLOSED_FROM} for a density here")
         half = np.arange(-reach, reach + 1.0)
         share = np.exp(-((half / self.scale) ** 2) / 2) / normaliser(self.scale)
         # Masses of sums of 1, 2, 4, ... shares, and of the shares that are added up already.  All
@@ -357,6 +421,12 @@ class SummedNoiseLoss(FiniteLoss):
         """Return ``order * rho``, a bound of the Rényi divergence at every order."""
         divergence: Array = orders(order) * self.rho
         return divergence
+
+
+@functools.lru_cache(maxsize=64)
+def _log_masses(noise: SummedNoise, reach: int) -> Array:
+    """Return ``ln P(k)`` of 0 ... ``reach``, whose last tenth may be inexact."""
+    return noise.log_masses(reach)[0]
 
 
 @functools.lru_cache(maxsize=256)
