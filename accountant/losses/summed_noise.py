@@ -18,7 +18,7 @@ import functools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,11 +36,9 @@ from accountant.numerics.search import smallest_root
 from accountant.plans.declared_releases import PlanField, plan_field
 
 CLIENTS = IntegerRange(1, 10**9)
-# Outcomes of at least this mass are listed; all others together have less than `UNLISTED_MASS`.
-LISTED_MASS = 1e-280
-UNLISTED_MASS = 1e-270
-# Logarithms of masses above it are taken of floats with all their digits.
-LEAST_LOG_MASS = math.log(1e-300)
+LISTED_MASS = 1e-280  # the least mass of an outcome that is listed
+LARGEST_UNLISTED = 1e-100  # of all others together: far less than any delta that is asked for
+LEAST_FLOAT = 1e-300  # smaller masses, as sums of floats, may lack digits
 # From this scale of a share on, the sum of discrete Gaussians is a discrete Gaussian, but for a
 # factor of 1 +- 10 n e^(-4 pi^2), which is 1e-16 n for n clients (Kairouz, Liu & Steinke 2021,
 # Theorem 1).
@@ -161,7 +159,7 @@ class SummedNoise(PlanField):
         bool
             True where `SummedNoiseLoss` can be made.
         """
-        return _half_of_log_masses(self, shift) is not None
+        return _listed_outcomes(self, shift) is not None
 
 
 @final
@@ -230,7 +228,10 @@ class DiscreteGaussianSum(SummedNoise):
             if remaining:
                 power = _middle(np.convolve(power, power), reach)
         with np.errstate(divide="ignore"):
-            return np.log(total[reach:]), total_error + 1e-12
+            log_masses = np.log(total[total.size // 2 :])
+        log_masses[log_masses < math.log(LEAST_FLOAT)] = -math.inf
+        missing = np.full(reach + 1 - log_masses.size, -math.inf)
+        return np.append(log_masses, missing), total_error + 1e-12
 
 
 @final
@@ -297,15 +298,16 @@ class SkellamNoise(SummedNoise):
         """Return ``ln(e^-V I_k(V))`` by ratios I_{k+1} / I_k, downwards from bounds of the last."""
         from scipy.special import i0e
 
-        variance, ratios = self.variance, np.empty(reach)
-        ratio = variance / (reach + 1 + math.hypot(variance, reach + 1))
-        for k in range(reach, 0, -1):
-            # The recurrence I_{k-1} = I_{k+1} + (2 k / V) I_k has positive terms, so that errors
-            # of the start shrink by the square of a ratio in each step.
+        variance = self.variance
+        # The recurrence I_{k-1} = I_{k+1} + (2 k / V) I_k has positive terms, so that errors of the
+        # start shrink by the square of a ratio in each step: 12 deviations farther by e^-144.
+        start = reach + math.ceil(12 * self.scale * math.sqrt(self.terms)) + 8
+        ratios, ratio = np.empty(start), variance / (start + 1 + math.hypot(variance, start + 1))
+        for k in range(start, 0, -1):
             ratio = 1 / (2 * k / variance + ratio)
             ratios[k - 1] = ratio
-        log_masses = math.log(i0e(variance)) + np.append(0.0, np.cumsum(np.log(ratios)))
-        return log_masses, 1e-11
+        logs = np.append(0.0, np.cumsum(np.log(ratios[:reach])))
+        return math.log(i0e(variance)) + logs, 1e-11
 
 
 def _middle(masses: Array, reach: int) -> Array:
@@ -379,7 +381,18 @@ class SummedNoiseLoss(FiniteLoss):
         if not isinstance(self.noise, SummedNoise):
             raise ParameterError("noise", self.noise, "a DiscreteGaussianSum or a SkellamNoise")
         object.__setattr__(self, "shift", SHIFT.check("shift", self.shift))
-        _listed_outcomes(self.noise, self.shift)  # refuses noise that cannot be listed
+        if not self.noise.is_listed(self.shift):
+            allowed = (
+                f"with at most {MAX_LISTED_OUTCOMES} outcomes of some mass; else GaussianLoss("
+            )
+            reason = f"{allowed}shift * noise.gdp_per_step) is above it"
+            raise ParameterError("noise", self.noise, reason)
+
+    @property
+    def _outcomes(self) -> ListedOutcomes:
+        outcomes = _listed_outcomes(self.noise, self.shift)
+        assert outcomes is not None  # the constructor refuses other noise
+        return outcomes
 
     @property
     def reversed(self) -> SummedNoiseLoss:
@@ -389,8 +402,7 @@ class SummedNoiseLoss(FiniteLoss):
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
         """Losses and probabilities of the listed outcomes."""
-        loss, mass, _ = _listed_outcomes(self.noise, self.shift)
-        return loss, mass
+        return self._outcomes.losses, self._outcomes.masses
 
     @property
     def max_loss(self) -> float:
@@ -399,13 +411,13 @@ class SummedNoiseLoss(FiniteLoss):
 
     @property
     def infinity(self) -> float:
-        """An upper bound on the mass that is not listed, 1e-270."""
-        return UNLISTED_MASS
+        """An upper bound on the mass that is not listed, at most 1e-100."""
+        return self._outcomes.unlisted
 
     @property
     def rounding(self) -> float:
         """How far the logarithm of a mass may be from the true one."""
-        return _listed_outcomes(self.noise, self.shift)[2]
+        return self._outcomes.rounding
 
     @property
     def gdp_mu(self) -> float:
@@ -429,40 +441,36 @@ def _log_masses(noise: SummedNoise, reach: int) -> Array:
     return noise.log_masses(reach)[0]
 
 
-@functools.lru_cache(maxsize=256)
-def _half_of_log_masses(noise: SummedNoise, shift: int) -> tuple[Array, float] | None:
-    """Return ``ln P(k)`` of k = 0, 1, ... and a bound of its error; None where k are too many.
+class ListedOutcomes(NamedTuple):
+    """Outcomes of a pair, whose masses and losses are raised by the error of their logarithms."""
 
-    The list ends ``shift`` after the last outcome of mass `LISTED_MASS`.
-    """
+    losses: Array
+    masses: Array
+    unlisted: float  # an upper bound of the mass of all others
+    rounding: float
+
+
+@functools.lru_cache(maxsize=256)
+def _listed_outcomes(noise: SummedNoise, shift: int) -> ListedOutcomes | None:
+    """Return the outcomes of P about 0 against Q about ``shift``; None where they are too many."""
     distances = np.arange(MAX_LISTED_OUTCOMES // 2 + 1.0)
     is_beyond = noise.log_tail(distances) < math.log(LISTED_MASS)
     reach = int(np.argmax(is_beyond))
     if not is_beyond[-1] or 2 * reach + shift > MAX_LISTED_OUTCOMES:
         return None
     # The convolution of shares is not exact near its ends, which are a tenth farther.
-    log_masses, error = noise.log_masses(reach + reach // 10 + 2 * shift + 10)
-    last = np.flatnonzero(log_masses >= math.log(LISTED_MASS))[-1] + shift
-    log_masses = log_masses[: last + 1]
-    # A mass that is no float, some 30 deviations away, has no logarithm here.
-    return (log_masses, error) if log_masses.min() > LEAST_LOG_MASS else None
-
-
-@functools.lru_cache(maxsize=256)
-def _listed_outcomes(noise: SummedNoise, shift: int) -> tuple[Array, Array, float]:
-    """Return the losses of P about 0 against Q about ``shift``, P's masses, and their log error.
-
-    Masses are raised by their error, and losses by twice as much, so that delta is an upper bound.
-    """
-    listed = _half_of_log_masses(noise, shift)
-    if listed is None:
-        allowed = f"with at most {MAX_LISTED_OUTCOMES} outcomes of some mass; else GaussianLoss("
-        raise ParameterError("noise", noise, f"{allowed}shift * noise.gdp_per_step) is above it")
-    half, error = listed
-    reach = half.size - 1 - shift
-    k = np.arange(-reach, reach + 1)
+    half, error = noise.log_masses(reach + reach // 10 + 2 * shift + 10)
+    has_both = (half[:-shift] >= math.log(LISTED_MASS)) & np.isfinite(half[shift:])
+    last = int(np.flatnonzero(has_both)[-1]) if has_both.any() else 0
+    # Masses fall ever faster, so that all beyond are less than a geometric series.
+    ratio = half[last] - half[last - 1] if last else -math.inf
+    unlisted = 2 * math.exp(half[last] + error) * math.exp(ratio) / -math.expm1(ratio)
+    if last == 0 or unlisted > LARGEST_UNLISTED:
+        return None
+    k = np.arange(-last, last + 1)
     log_p = half[np.abs(k)]
-    return log_p - half[np.abs(k - shift)] + 2 * error, np.exp(log_p + error), 3 * error
+    losses = log_p - half[np.abs(k - shift)] + 2 * error
+    return ListedOutcomes(losses, np.exp(log_p + error), unlisted + 1e-300, 3 * error)
 
 
 def loss_of_summed_noise(noise: SummedNoise, sensitivity: float, dimension: int) -> Loss:

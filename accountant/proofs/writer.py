@@ -250,10 +250,12 @@ class Search:
                 has_method = False
             # A lattice may show a lower end below the certificate's: where there is no other
             # method; where an entry may only have failed because it was smoothed or long; and in a
-            # plan with sets, where the certificate's end may not be that of any path.
+            # plan with sets or bounds, where the certificate's end may not be that of any pair.
+            releases = self._alternatives[direction.number]
             if (
                 not has_method
                 or self._has_sets(direction)
+                or any(release[0] == "bound" for release in releases)
                 or any(map(_may_be_wider, failed_entries))
             ):
                 coarse.append(direction)
