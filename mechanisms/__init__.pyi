@@ -10,6 +10,8 @@ from .base.parameters import declare as declare
 from .base.parameters import param as param
 from .binary_label import BinaryLabel as BinaryLabel
 from .clamped import Clamped as Clamped
+from .client_vectors import ClientVectors as ClientVectors
+from .client_vectors import calibrate_sum as calibrate_sum
 from .cube import CubeLinf as CubeLinf
 from .discrete_gaussian import DiscreteGaussian as DiscreteGaussian
 from .discrete_laplace import DiscreteLaplace as DiscreteLaplace
