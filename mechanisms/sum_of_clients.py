@@ -35,7 +35,7 @@ class DropOut:
 
     def check(self, argument: str, value: object) -> int:
         """Return the number, a share rounded up, or raise `ParameterError`."""
-        if isinstance(value, (float, np.floating)) and 0 < value < 1:
+        if isinstance(value, (float, np.floating)) and 1 / CLIENTS.high <= value < 1:
             # The share is the decimal that is printed: 0.29 of 100 clients are 29.
             value = math.ceil(Fraction(Decimal(repr(float(value)))) * self.clients)
         try:

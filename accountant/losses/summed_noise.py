@@ -478,7 +478,8 @@ def loss_of_summed_noise(noise: SummedNoise, sensitivity: float, dimension: int)
 
     Whole vectors that differ in one coordinate alone are two numbers apart, and the loss is exact.
     """
-    steps = math.floor(min(sensitivity * sensitivity, 2.0**53))  # the squared distance is whole
+    # The squared distance is whole; a float such as sqrt(3) may be a little less than that.
+    steps = math.floor(min(sensitivity * sensitivity * (1 + 2.0**-40), 2.0**53))
     shift = math.isqrt(steps)
     if shift >= 1 and (dimension == 1 or steps == 1) and noise.is_listed(shift):
         return SummedNoiseLoss(noise, shift)

@@ -164,7 +164,7 @@ def summed(n: Parameters, _grid: Grid) -> Law:
     """
     law = LAW_OF_SHARE[n.share]
     scale, terms = Fraction(int(n.drawn_scale.p), int(n.drawn_scale.q)), int(n.survivors)
-    squared = int((n.sensitivity**2).floor())
+    squared = int((n.sensitivity**2 * (1 + fmpq(1, 2**40))).floor())
     shift, is_listed = isqrt(squared), variance_of(scale, terms) <= MOST_VARIANCE
     masses = pairs_of_masses(law, scale, terms, shift) if is_listed and shift else []
     not_listed = (1 - sum((p for p, _ in masses), arb(0))).max(arb(0)) if masses else arb(0)

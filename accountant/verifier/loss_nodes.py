@@ -124,9 +124,12 @@ def sum_of_clients(fields: Fields, size: int) -> Release:
 
 
 def noise_on_vectors(fields: Fields) -> tuple[Fraction, Fraction, int]:
-    """Return the scale, the squared sensitivity and the coordinates of noise on whole vectors."""
+    """Return the scale, the squared sensitivity and the coordinates of noise on whole vectors.
+
+    A float such as the square root of 3 may be a little less than it: 2^-40 is more than that.
+    """
     scale, sensitivity = fields.number("scale"), fields.number("sensitivity", 0, 2**999, ONE)
-    return scale, sensitivity**2, dimension(fields)
+    return scale, sensitivity**2 * (1 + Fraction(1, 2**40)), dimension(fields)
 
 
 def summed_noise(
