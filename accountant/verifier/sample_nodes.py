@@ -50,7 +50,8 @@ def sampled_pair(
         need(releases.total() <= 20, "a sample of so many listed releases has no proof here")
         return "sampled", rate, tuple(sorted(releases.elements(), key=repr))
     release = single_release(releases)
-    if release[0] == "bound":  # what dominates the part does so in a sample (`domination`)
+    if release[0] == "bound" and release[1][0] == "gaussian":
+        # Theorem (`domination`): what dominates the part does so in a sample.
         above = sampled_pair(rate, Releases({release[1]: 1}), group, replaced=replaced)
         return "bound", above, None
     # Chances are exact fractions, whose length grows with the group and the digits of the rate: the

@@ -69,7 +69,11 @@ def share_transform(scale: Fraction, u: Fraction) -> arb:
 
 
 def aliases_of(scale: Fraction, terms: int, distance: int) -> arb:
-    """Return a ball of what all outcomes from a distance on have: shares are sub-Gaussian."""
+    """Return a ball of what all outcomes from a distance on have.
+
+    Theorem (`sub_gaussian_shares`: docs/proofs/summed_noise.md, 4): P(|k| >= d) of discrete
+    Gaussians is at most 2 e^{-d^2 / 2V}.
+    """
     return 2 * (-exact(Fraction(distance**2) / variance_of(scale, terms)) / 2).exp() * arb(0.5, 0.5)
 
 
