@@ -45,7 +45,6 @@ class Skellam(SummedIntegerNoise):
 
     reference: ClassVar[str] = "Agarwal, Kairouz & Liu (2021)"
     limits: ClassVar[str] = "the time of a draw grows with the variance"
-    statistic: ClassVar[str | None] = "count"
 
     scale: float = param(
         SKELLAM_SCALE, "standard deviation of the noise", typical=(3.75,), knob=True

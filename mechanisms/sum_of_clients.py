@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from accountant.domains import IntegerRange
+from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.losses.summed_noise import CLIENTS, SummedNoise
 from accountant.plans.adjacency import Adjacency
@@ -124,6 +124,12 @@ class SumOfClients(SummedIntegerNoise):
     def draw_noise(self, size: int, rng: np.random.Generator) -> Any:
         """Return independent draws of the noise of the survivors."""
         return self.mechanism.draw_sum(self.survivors, size, rng)
+
+    @classmethod
+    def knob(cls, **fixed: Any) -> tuple[str, Interval]:
+        """Refuse: the noise is a field of ``mechanism``."""
+        reason = "a sum that is made, calibrate(SumOfClients(share, clients), epsilon=...)"
+        raise ParameterError("plan_of", cls.__name__, f"{reason}, whose noise is then scaled")
 
     def with_noise_factor(self, factor: float) -> Self:
         """Return the same sum whose clients add noise of ``factor`` times the scale."""
