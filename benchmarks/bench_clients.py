@@ -86,7 +86,7 @@ def report(name, plan, divergences, delta, *notes):
     print(
         f"{name}: epsilon {ours:.5g}; published {theirs:.5g}, "
         f"{beside(theirs, ours, 'ours: the published bound')}; "
-        + "".join(f"{note}; " for note in notes) + f"{milliseconds:.0f} ms",
+        + "".join(f"{note}; " for note in notes) + f"{milliseconds:.2g} ms",
         flush=True,
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ from mechanisms.families.additive import DIMENSION
 from mechanisms.families.summed_noise import SummedIntegerNoise
 
 # A draw looks into a table once for each 2,048 of the variance, which may be 2^30.
-SKELLAM_SCALE = Interval(0.01, 2.0**15)
+SKELLAM_SCALE = Interval(1e-6, 2.0**15)
 
 
 @final

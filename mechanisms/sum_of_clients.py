@@ -128,8 +128,8 @@ class SumOfClients(SummedIntegerNoise):
     @classmethod
     def knob(cls, **fixed: Any) -> tuple[str, Interval]:
         """Refuse: the noise is a field of ``mechanism``."""
-        reason = "a sum that is made, calibrate(SumOfClients(share, clients), epsilon=...)"
-        raise ParameterError("plan_of", cls.__name__, f"{reason}, whose noise is then scaled")
+        remedy = "calibrate(SumOfClients(share, clients), epsilon=...) scales that of a sum"
+        raise ParameterError("fixed", fixed, f"fields of a mechanism with noise of its own; {remedy}")
 
     def with_noise_factor(self, factor: float) -> Self:
         """Return the same sum whose clients add noise of ``factor`` times the scale."""

@@ -43,6 +43,9 @@ LEAST_FLOAT = 1e-300  # smaller masses, as sums of floats, may lack digits
 # factor of 1 +- 10 n e^(-4 pi^2), which is 1e-16 n for n clients (Kairouz, Liu & Steinke 2021,
 # Theorem 1).
 CLOSED_FROM = 2.0
+# Up to this reach logarithms are convolved: shares may be so narrow that masses are no floats.
+MAX_NARROW = 200
+WIDE_SHARE = 0.5  # narrower shares of discrete Gaussians vary far less than their scale says
 # A convolution takes the square of this many operations.
 MAX_CONVOLVED = 2**14
 # From this variance on the curvature of Skellam noise has its closed bound, 1.5 / variance too
@@ -70,11 +73,35 @@ class SummedNoise(PlanField):
 
     @abstractmethod
     def log_tail(self, distance: ArrayLike) -> Array:
-        """Return Chernoff's bound of ``ln P(|k| >= distance)``."""
+        """Return Chernoff's bound of ``ln P(|k| >= distance)``.
+
+        Parameters
+        ----------
+        distance : array_like
+            Above 0.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of the shape of ``distance``.
+        """
 
     @abstractmethod
     def log_masses(self, reach: int) -> tuple[Array, float]:
-        """Return ``ln P(k)`` of 0 ... ``reach``, and a bound of its error where it is listed."""
+        """Return ``ln P(k)`` of 0 ... ``reach``, the last tenth of which may be inexact.
+
+        Parameters
+        ----------
+        reach : int
+            The last k.
+
+        Returns
+        -------
+        numpy.ndarray
+            Minus infinity where a mass is no float.
+        float
+            A bound of the error of the others.
+        """
 
     @property
     def gdp_per_step(self) -> float:
@@ -200,9 +227,21 @@ class DiscreteGaussianSum(SummedNoise):
         return _curvature_of_sum(self.scale, self.terms)
 
     def log_tail(self, distance: ArrayLike) -> Array:
-        """Return ``ln 2 - distance^2 / (2 variance)``: shares are sub-Gaussian."""
+        """Return ``ln 2 - distance^2 / (2 variance)``, or less where shares are narrow."""
         deviations: Array = np.asarray(distance) / math.sqrt(self.variance)
-        return math.log(2) - deviations * deviations / 2
+        exponent = -deviations * deviations / 2  # shares are sub-Gaussian
+        if self.scale < WIDE_SHARE:
+            # The cumulants K(l) of a share are far below l^2 scale^2 / 2.  Any l gives a bound
+            # n K(l) - l d; beyond k = 16 lies a share of the moment below e^-160.
+            of_one_share = 1 / self.scale / self.scale
+            tilts = np.geomspace(1e-4, 8.0, 400) * of_one_share
+            k = np.arange(-16.0, 17.0)
+            terms = np.multiply.outer(tilts, k) - np.square(k) * of_one_share / 2
+            cumulants = np.logaddexp.reduce(terms, axis=-1) - math.log(normaliser(self.scale))
+            cumulants = self.terms * (cumulants + 64 * ULP * (1 + tilts))
+            bounds = cumulants - np.multiply.outer(np.asarray(distance), tilts)
+            exponent = np.minimum(exponent, bounds.min(axis=-1))
+        return math.log(2) + exponent
 
     def log_masses(self, reach: int) -> tuple[Array, float]:
         """Return ``ln P(k)``: in closed form from `CLOSED_FROM` on, else by convolution."""
@@ -213,25 +252,30 @@ class DiscreteGaussianSum(SummedNoise):
             return -((k / scale) ** 2) / 2 - math.log(normaliser(scale)), error
         if reach > MAX_CONVOLVED:
             raise ParameterError("scale", self.scale, f"at least {CLOSED_FROM} for a density here")
-        half = np.arange(-reach, reach + 1.0)
-        share = np.exp(-((half / self.scale) ** 2) / 2) / normaliser(self.scale)
-        # Masses of sums of 1, 2, 4, ... shares, and of the shares that are added up already.  All
-        # terms are positive: a sum of N products errs by N + 1 ulps, and errors of factors add.
-        power, error, total, total_error = share, 100 * ULP, np.ones(1), 0.0
-        remaining = self.terms
+        # The sums of 1, 2, 4, ... shares are convolved with the shares that are added up already.
+        # All terms are positive: a sum of N products errs by N + 1 ulps, errors of factors add.
+        is_narrow = reach <= MAX_NARROW
+        convolved = _log_convolution if is_narrow else np.convolve
+        energies = np.square(np.arange(-reach, reach + 1.0) / self.scale) / 2
+        power, total = -energies - math.log(normaliser(self.scale)), np.zeros(1)
+        if not is_narrow:
+            power, total = np.exp(power), np.ones(1)
+        error, total_error, remaining = 100 * ULP, 0.0, self.terms
         while remaining:
             if remaining & 1:
                 total_error += error + (2 + np.count_nonzero(power)) * ULP
-                total = _middle(np.convolve(total, power), reach)
+                total = _middle(convolved(total, power), reach)
             remaining >>= 1
             error = 2 * error + (2 + np.count_nonzero(power)) * ULP
             if remaining:
-                power = _middle(np.convolve(power, power), reach)
+                power = _middle(convolved(power, power), reach)
+        half = total[total.size // 2 :]
+        if is_narrow:
+            return half, total_error + 64 * ULP * (1 - float(half[-1]))
         with np.errstate(divide="ignore"):
-            log_masses = np.log(total[total.size // 2 :])
+            log_masses = np.log(half)
         log_masses[log_masses < math.log(LEAST_FLOAT)] = -math.inf
-        missing = np.full(reach + 1 - log_masses.size, -math.inf)
-        return np.append(log_masses, missing), total_error + 1e-12
+        return log_masses, total_error + 1e-12
 
 
 @final
@@ -310,6 +354,15 @@ class SkellamNoise(SummedNoise):
         return math.log(i0e(variance)) + logs, 1e-11
 
 
+def _log_convolution(first: Array, second: Array) -> Array:
+    """Return the logarithms of a convolution of masses that are given by theirs."""
+    terms = np.full((first.size, first.size + second.size - 1), -np.inf)
+    for i, log_mass in enumerate(first):
+        terms[i, i : i + second.size] = log_mass + second
+    sums: Array = np.logaddexp.reduce(terms, axis=0)
+    return sums
+
+
 def _middle(masses: Array, reach: int) -> Array:
     """Return the masses of -reach ... reach, where there are as many."""
     extra = max(0, masses.size // 2 - reach)
@@ -328,10 +381,12 @@ def _curvature_of_sum(scale: float, terms: int) -> float:
     variance = terms * scale * scale
     points = 2 * math.ceil(20 * math.sqrt(variance) + 20)
     # Where u is beyond 10 / (2 pi sqrt(variance)) terms are below e^-50 of the first, and fall.
-    last = min(points / 2, points * 2 / math.sqrt(variance) + 2) if scale >= 0.5 else points / 2
+    last = (
+        min(points / 2, points * 2 / math.sqrt(variance) + 2) if scale >= WIDE_SHARE else points / 2
+    )
     u = np.arange(math.floor(last) + 1) / points
     n = np.arange(1, 8)[:, None]
-    if scale >= 0.5:  # by Poisson's summation
+    if scale >= WIDE_SHARE:  # by Poisson's summation
         width = 2 * (math.pi * scale) ** 2
         waves = np.exp(-width * n * (n - 2 * u)) + np.exp(-width * n * (n + 2 * u))
         at_zero = 2 * np.exp(-width * n * n).sum()
@@ -461,11 +516,12 @@ def _listed_outcomes(noise: SummedNoise, shift: int) -> ListedOutcomes | None:
     # The convolution of shares is not exact near its ends, which are a tenth farther.
     half, error = noise.log_masses(reach + reach // 10 + 2 * shift + 10)
     has_both = (half[:-shift] >= math.log(LISTED_MASS)) & np.isfinite(half[shift:])
-    last = int(np.flatnonzero(has_both)[-1]) if has_both.any() else 0
+    if not has_both.any():
+        return None
+    last = int(np.flatnonzero(has_both)[-1])
     # Masses fall ever faster, so that all beyond are less than a geometric series.
-    ratio = half[last] - half[last - 1] if last else -math.inf
-    unlisted = 2 * math.exp(half[last] + error) * math.exp(ratio) / -math.expm1(ratio)
-    if last == 0 or unlisted > LARGEST_UNLISTED:
+    unlisted = 2 * math.exp(half[last + 1] + error) / -math.expm1(half[last + 1] - half[last])
+    if unlisted > LARGEST_UNLISTED:
         return None
     k = np.arange(-last, last + 1)
     log_p = half[np.abs(k)]

@@ -37,7 +37,20 @@ class SummedIntegerNoise(AdditiveNoise):
 
     @abstractmethod
     def draw_noise(self, size: int, rng: np.random.Generator) -> Any:
-        """Return ``size`` independent draws of the noise."""
+        """Return independent draws of the noise.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of 64-bit integers.
+        """
 
     def release(self, value: ArrayLike, rng: Rng = None, size: int | None = None) -> Any:
         """Return the value plus noise; see `Mechanism.release`."""
