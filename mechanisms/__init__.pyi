@@ -10,8 +10,6 @@ from .base.parameters import declare as declare
 from .base.parameters import param as param
 from .binary_label import BinaryLabel as BinaryLabel
 from .clamped import Clamped as Clamped
-from .client_vectors import ClientVectors as ClientVectors
-from .client_vectors import calibrate_sum as calibrate_sum
 from .cube import CubeLinf as CubeLinf
 from .discrete_gaussian import DiscreteGaussian as DiscreteGaussian
 from .discrete_laplace import DiscreteLaplace as DiscreteLaplace
@@ -36,6 +34,8 @@ from .skellam import Skellam as Skellam
 from .sparse_vector import SparseVector as SparseVector
 from .staircase import Staircase as Staircase
 from .subset_selection import SubsetSelection as SubsetSelection
+from .sum_of_clients import ClientVectors as ClientVectors
 from .sum_of_clients import SumOfClients as SumOfClients
+from .sum_of_clients import calibrate_sum as calibrate_sum
 from .truncated_laplace import TruncatedLaplace as TruncatedLaplace
 from .unary_encoding import UnaryEncoding as UnaryEncoding

@@ -31,23 +31,20 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, orders
 from accountant.numerics import Array
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ULP, round_up, round_up_square
+from accountant.numerics.rounding import ULP, UNDERFLOW, round_up, round_up_square
 from accountant.numerics.search import smallest_root
 from accountant.plans.declared_releases import PlanField, plan_field
 
 CLIENTS = IntegerRange(1, 10**9)
 LISTED_MASS = 1e-280  # the least mass of an outcome that is listed
-LARGEST_UNLISTED = 1e-100  # of all others together: far less than any delta that is asked for
-LEAST_FLOAT = 1e-300  # smaller masses, as sums of floats, may lack digits
+UNLISTED_MASS = 1e-100  # of all others together: far less than any delta that is asked for
 # From this scale of a share on, the sum of discrete Gaussians is a discrete Gaussian, but for a
 # factor of 1 +- 10 n e^(-4 pi^2), which is 1e-16 n for n clients (Kairouz, Liu & Steinke 2021,
 # Theorem 1).
 CLOSED_FROM = 2.0
 # Up to this reach logarithms are convolved: shares may be so narrow that masses are no floats.
-MAX_NARROW = 200
+NARROW_REACH = 200
 WIDE_SHARE = 0.5  # narrower shares of discrete Gaussians vary far less than their scale says
-# A convolution takes the square of this many operations.
-MAX_CONVOLVED = 2**14
 # From this variance on the curvature of Skellam noise has its closed bound, 1.5 / variance too
 # large in relation: below it floats tell I_0 from I_1 well enough.
 CLOSED_SKELLAM_FROM = 1e6
@@ -129,7 +126,7 @@ class SummedNoise(PlanField):
         """
         distance = np.abs(np.asarray(k, dtype=np.int64))
         farthest = 64 + distance.max(initial=0) + distance.max(initial=0) // 4
-        return _log_masses(self, 1 << int(farthest).bit_length())[distance]
+        return log_masses_of(self, 1 << int(farthest).bit_length())[distance]
 
     def distance_of_tail(self, mass: float) -> int:
         """Return a whole number that the noise reaches or exceeds, in size, with at most a mass.
@@ -224,7 +221,7 @@ class DiscreteGaussianSum(SummedNoise):
     @property
     def curvature(self) -> float:
         """``2 ln(P(0) / P(1))``, from the characteristic function; at most 1 / scale^2."""
-        return _curvature_of_sum(self.scale, self.terms)
+        return curvature_of_sum(self.scale, self.terms)
 
     def log_tail(self, distance: ArrayLike) -> Array:
         """Return ``ln 2 - distance^2 / (2 variance)``, or less where shares are narrow."""
@@ -250,12 +247,12 @@ class DiscreteGaussianSum(SummedNoise):
             error = 10 * self.terms * math.exp(-((math.pi * CLOSED_FROM) ** 2)) + 2000 * ULP
             scale = math.sqrt(self.variance)
             return -((k / scale) ** 2) / 2 - math.log(normaliser(scale)), error
-        if reach > MAX_CONVOLVED:
+        if reach > 4 * MAX_LISTED_OUTCOMES:  # a convolution takes the square of it
             raise ParameterError("scale", self.scale, f"at least {CLOSED_FROM} for a density here")
         # The sums of 1, 2, 4, ... shares are convolved with the shares that are added up already.
         # All terms are positive: a sum of N products errs by N + 1 ulps, errors of factors add.
-        is_narrow = reach <= MAX_NARROW
-        convolved = _log_convolution if is_narrow else np.convolve
+        is_narrow = reach <= NARROW_REACH
+        convolved = log_convolution if is_narrow else np.convolve
         energies = np.square(np.arange(-reach, reach + 1.0) / self.scale) / 2
         power, total = -energies - math.log(normaliser(self.scale)), np.zeros(1)
         if not is_narrow:
@@ -274,7 +271,7 @@ class DiscreteGaussianSum(SummedNoise):
             return half, total_error + 64 * ULP * (1 - float(half[-1]))
         with np.errstate(divide="ignore"):
             log_masses = np.log(half)
-        log_masses[log_masses < math.log(LEAST_FLOAT)] = -math.inf
+        log_masses[log_masses < math.log(UNDERFLOW)] = -math.inf
         return log_masses, total_error + 1e-12
 
 
@@ -354,7 +351,7 @@ class SkellamNoise(SummedNoise):
         return math.log(i0e(variance)) + logs, 1e-11
 
 
-def _log_convolution(first: Array, second: Array) -> Array:
+def log_convolution(first: Array, second: Array) -> Array:
     """Return the logarithms of a convolution of masses that are given by theirs."""
     terms = np.full((first.size, first.size + second.size - 1), -np.inf)
     for i, log_mass in enumerate(first):
@@ -370,7 +367,7 @@ def _middle(masses: Array, reach: int) -> Array:
 
 
 @functools.lru_cache(maxsize=4096)
-def _curvature_of_sum(scale: float, terms: int) -> float:
+def curvature_of_sum(scale: float, terms: int) -> float:
     """Return ``2 ln(P(0) / P(1))`` of the sum of so many discrete Gaussians, rounded up.
 
     With the characteristic function f of a share, P(0) is the mean of f(u)^n over u in [0, 1), and
@@ -491,7 +488,7 @@ class SummedNoiseLoss(FiniteLoss):
 
 
 @functools.lru_cache(maxsize=64)
-def _log_masses(noise: SummedNoise, reach: int) -> Array:
+def log_masses_of(noise: SummedNoise, reach: int) -> Array:
     """Return ``ln P(k)`` of 0 ... ``reach``, whose last tenth may be inexact."""
     return noise.log_masses(reach)[0]
 
@@ -518,12 +515,14 @@ def _listed_outcomes(noise: SummedNoise, shift: int) -> ListedOutcomes | None:
     has_both = (half[:-shift] >= math.log(LISTED_MASS)) & np.isfinite(half[shift:])
     if not has_both.any():
         return None
-    last = int(np.flatnonzero(has_both)[-1])
+    farthest = int(np.flatnonzero(has_both)[-1])
     # Masses fall ever faster, so that all beyond are less than a geometric series.
-    unlisted = 2 * math.exp(half[last + 1] + error) / -math.expm1(half[last + 1] - half[last])
-    if unlisted > LARGEST_UNLISTED:
+    unlisted = (
+        2 * math.exp(half[farthest + 1] + error) / -math.expm1(half[farthest + 1] - half[farthest])
+    )
+    if unlisted > UNLISTED_MASS:
         return None
-    k = np.arange(-last, last + 1)
+    k = np.arange(-farthest, farthest + 1)
     log_p = half[np.abs(k)]
     losses = log_p - half[np.abs(k - shift)] + 2 * error
     return ListedOutcomes(losses, np.exp(log_p + error), unlisted + 1e-300, 3 * error)

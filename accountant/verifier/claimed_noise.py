@@ -38,7 +38,7 @@ from .claimed_laws import (
 )
 from .loss_nodes import LAW_OF_SHARE
 from .summed_noise import (
-    MOST_VARIANCE,
+    LISTED_VARIANCE,
     gaussian_above,
     mass_of,
     pairs_of_masses,
@@ -165,7 +165,7 @@ def summed(n: Parameters, _grid: Grid) -> Law:
     law = LAW_OF_SHARE[n.share]
     scale, terms = Fraction(int(n.drawn_scale.p), int(n.drawn_scale.q)), int(n.survivors)
     squared = int((n.sensitivity**2 * (1 + fmpq(1, 2**40))).floor())
-    shift, is_listed = isqrt(squared), variance_of(scale, terms) <= MOST_VARIANCE
+    shift, is_listed = isqrt(squared), variance_of(scale, terms) <= LISTED_VARIANCE
     masses = pairs_of_masses(law, scale, terms, shift) if is_listed and shift else []
     not_listed = (1 - sum((p for p, _ in masses), arb(0))).max(arb(0)) if masses else arb(0)
 
@@ -173,7 +173,11 @@ def summed(n: Parameters, _grid: Grid) -> Law:
         low = sum((hockey_stick(p, q, epsilon) for p, q in masses), arb(0))
         if masses and (n.dimension == 1 or squared == 1):
             return low, low + not_listed
-        distance = shift**2 if n.dimension == 1 and shift else squared or n.sensitivity**2
+        whole_square = shift**2 if n.dimension == 1 else squared
+        square = n.sensitivity**2
+        distance = (
+            Fraction(whole_square) if whole_square else Fraction(int(square.p), int(square.q))
+        )
         mu_squared = gaussian_above(law, scale, terms, distance)
         return low, gaussian_delta(exact(mu_squared).sqrt(), epsilon)
 

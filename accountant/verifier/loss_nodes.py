@@ -19,7 +19,7 @@ from typing import Any
 
 from .document import Fields, ProofError, is_list, need
 from .releases import ONE, STILL, ZERO, Release
-from .summed_noise import MOST_VARIANCE, gaussian_above, variance_of
+from .summed_noise import LISTED_VARIANCE, gaussian_above, variance_of
 
 # A mechanism's noise: real numbers (idealised), or drawn exactly on a grid.
 ARITHMETIC = "idealised", "exact"
@@ -148,7 +148,7 @@ def summed_noise(
     """
     squared = squared_distance if squared_distance < 1 else Fraction(floor(squared_distance))
     shift = isqrt(floor(squared_distance))
-    is_listed = 1 <= shift < 2048 and variance_of(scale, terms) <= MOST_VARIANCE
+    is_listed = 1 <= shift < 2048 and variance_of(scale, terms) <= LISTED_VARIANCE
     pair = ("summed noise", law, scale, terms, shift) if is_listed else None
     if pair and (coordinates == 1 or squared == 1):
         need(size == 1, f"a group of this {law} noise has no proof here")

@@ -18,7 +18,7 @@ from .document import need
 
 # Masses fall to about e^-300 of the largest: balls of so many more bits have all their digits.
 MORE_BITS = 640
-MOST_VARIANCE = 2500  # of noise whose outcomes are listed
+LISTED_VARIANCE = 2500  # of noise whose outcomes are listed
 Masses = list[arb]
 
 
@@ -91,9 +91,9 @@ def masses_of(law: str, scale: Fraction, terms: int, shift: int) -> Masses:
 @cache
 def known_masses(law: str, scale: Fraction, terms: int, shift: int, bits: int) -> Masses:
     """Return the same with so many bits; a proof asks for them several times."""
-    last = int(16 * float(variance_of(scale, terms)) ** 0.5) + 30 + shift
+    farthest = int(16 * float(variance_of(scale, terms)) ** 0.5) + 30 + shift
     with ctx.workprec(bits):
-        masses = LAWS[law](scale, terms, last)
+        masses = LAWS[law](scale, terms, farthest)
     return masses[: next((k for k, mass in enumerate(masses) if not mass > 0), len(masses))]
 
 
@@ -115,7 +115,7 @@ def mass_of(law: str, scale: Fraction, terms: int, k: int) -> arb:
     v = exact(variance_of(scale, terms))
     if law == "skellam":
         return v.bessel_i(arb(k)) * (-v).exp()
-    if v <= MOST_VARIANCE:
+    if v <= LISTED_VARIANCE:
         masses = masses_of(law, scale, terms, 1)
         return masses[k] if k < len(masses) else arb(0)
     share = 10 * terms * (-((arb.pi() * exact(scale)) ** 2)).exp()
@@ -150,9 +150,9 @@ def curvature(law: str, scale: Fraction, terms: int) -> arb:
         2 * beyond,
     )
     aliases = aliases_of(scale, terms, size - 1) * size * powers[0]
-    one = zero - fall - aliases
-    need(one > 0, "noise so narrow has no proof here")
-    return 2 * (zero / one).log()
+    mass_at_1 = zero - fall - aliases
+    need(mass_at_1 > 0, "noise so narrow has no proof here")
+    return 2 * (zero / mass_at_1).log()
 
 
 def gaussian_above(law: str, scale: Fraction, terms: int, squared_distance: Fraction) -> Fraction:

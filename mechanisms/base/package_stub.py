@@ -20,8 +20,8 @@ BASE_EXPORTS = (
     ("base.mechanism", "registry"),
     ("base.parameters", "declare"),
     ("base.parameters", "param"),
-    ("client_vectors", "ClientVectors"),
-    ("client_vectors", "calibrate_sum"),
+    ("sum_of_clients", "ClientVectors"),
+    ("sum_of_clients", "calibrate_sum"),
 )
 
 

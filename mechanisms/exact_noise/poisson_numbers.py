@@ -37,12 +37,12 @@ class PoissonNumbers:
         part, parts = self._parts
         total, table = np.zeros(size, dtype=np.int64), poisson_table(part)
         for _ in range(parts):
-            words = random_words(size, rng)
+            drawn_words = random_words(size, rng)
             # Of every k before this one F(k) is at most U.
-            k = np.searchsorted(table, words, side="left")
+            k = np.searchsorted(table, drawn_words, side="left")
             # The last word is all ones, so that k is in the table.
-            for i in np.flatnonzero(table[k] == words):
-                k[i] = least_above(int(words[i]), part, int(k[i]), rng)
+            for i in np.flatnonzero(table[k] == drawn_words):
+                k[i] = least_above(int(drawn_words[i]), part, int(k[i]), rng)
             total += k
         return total
 
@@ -69,15 +69,15 @@ def poisson_table(mean: Fraction) -> WordArray:
     while True:
         scale = Context(digits).multiply
         bounds = distribution_bounds(mean, count, digits)
-        words, high_words = (
+        low_words, high_words = (
             [int(scale(x, Decimal(2**64))) for x in side] for side in zip(*bounds, strict=True)
         )
-        if words != high_words:
+        if low_words != high_words:
             digits += 20
-        elif words[-1] < 2**64 - 1:
+        elif low_words[-1] < 2**64 - 1:
             count *= 2
         else:
-            return np.array(words[: words.index(2**64 - 1) + 1], dtype=np.uint64)
+            return np.array(low_words[: low_words.index(2**64 - 1) + 1], dtype=np.uint64)
 
 
 def least_above(word: int, mean: Fraction, k: int, rng: np.random.Generator) -> int:

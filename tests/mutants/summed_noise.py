@@ -2,9 +2,8 @@
 
 from accountant.losses import summed_noise
 from accountant.losses.summed_noise import DiscreteGaussianSum, SkellamNoise, SummedNoise
-from mechanisms.client_vectors import ClientVectors
 from mechanisms.families import summed_noise as mechanisms_of_sums
-from mechanisms.sum_of_clients import SumOfClients
+from mechanisms.sum_of_clients import ClientVectors, SumOfClients
 from tests.mutants.edits import edit
 
 
