@@ -256,7 +256,7 @@ class ClientVectors:
         return math.floor(min(always, norm * norm + d / 4 + spread) * (1 + 1e-12)) + 1
 
     @property
-    def sensitivity(self) -> float:  # type: ignore[override]  # read only
+    def sensitivity(self) -> float:
         """The L2 norm of one client's whole numbers, at most; twice that if it is replaced."""
         return math.nextafter(math.sqrt(self.squared_norm), math.inf)
 

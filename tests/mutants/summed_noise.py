@@ -26,7 +26,7 @@ def curvature_of_continuous_noise(patch):
     """Takes discrete Gaussians for continuous ones, however narrow they are."""
     edit(
         patch, DiscreteGaussianSum, "curvature",
-        "_curvature_of_sum(self.scale, self.terms)", "0.9 / self.variance",
+        "curvature_of_sum(self.scale, self.terms)", "0.9 / self.variance",
     )  # fmt: skip
 
 
