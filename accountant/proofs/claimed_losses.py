@@ -16,11 +16,11 @@ from typing import Any
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan
-from accountant.proofs.plan_parts import plain_key, shown
 from accountant.serialisation.plan_json import constructor_value, from_dict, to_dict
 from accountant.serialisation.registry import OWN_PLAN_KINDS, constructor_fields
 from accountant.verifier.choices import alternatives
 from accountant.verifier.document import NoProof, ProofError
+from accountant.verifier.plan_parts import plain_key, shown
 
 CLAIMED = "Claimed"
 WHICH = "`python -m accountant verify --mechanisms` says which claims it proves"

@@ -20,7 +20,7 @@ from accountant import (
 )
 from accountant.composition.certificate import Certificate
 from accountant.proofs.checked_proof import CheckedProof, checked_proof, claimed_words
-from accountant.proofs.plan_parts import same_plan
+from accountant.verifier.plan_parts import same_plan
 from accountant.proofs.writer import write_proof
 from accountant.reports.plan_lines import lines_of
 from accountant.reports.plan_summary import summarise

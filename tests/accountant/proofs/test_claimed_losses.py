@@ -35,7 +35,7 @@ from accountant.proofs.claimed_losses import (
     refuse_other_claims,
     words_of_claims,
 )
-from accountant.proofs.plan_parts import is_deep, same_plan, shown_parts
+from accountant.verifier.plan_parts import is_deep, same_plan, shown_parts
 from accountant.proofs.writer import write_proof
 from accountant.serialisation.plan_json import to_dict
 from accountant.verifier import ProofError, verify
