@@ -153,6 +153,7 @@ def checked(receipt: Path, key: Path | None) -> Receipt:
     """Return what holds of a receipt; what is refused is one line, and exit status 2."""
     from accountant.cli.progress import waiting
     from accountant.proofs.checked_proof import refuse_without_flint
+    from accountant.proofs.claimed_losses import refuse_other_claims
     from accountant.verifier import ProofError, check_receipt
     from accountant.verifier.receipt import MEBIBYTES, public_key
 
@@ -160,9 +161,12 @@ def checked(receipt: Path, key: Path | None) -> Receipt:
     try:
         author_key = None if key is None else public_key(key.read_text(encoding="utf-8"))
         with open(receipt, "rb") as file, waiting("checking"):
-            return check_receipt(file.read(MEBIBYTES * 2**20 + 1), author_key)
+            result = check_receipt(file.read(MEBIBYTES * 2**20 + 1), author_key)
     except (ProofError, ValueError) as error:
         raise CommandFailed(f"refused: {error}", REFUSED) from None
+    if result.verdict is not None:
+        refuse_other_claims(result.verdict.plan, decimal=result.verdict.delta == 0)
+    return result
 
 
 def verify(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
@@ -172,7 +176,8 @@ def verify(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
     file: compare its fingerprint with the author's, or give the author's public key. The proof is
     checked again in ball arithmetic, and the entries of the book are hashed again.
 
-    This command reads nothing but the receipt. Its checker is also a distribution of its own:
+    This command reads nothing but the receipt. It also refuses a proof in which a mechanism claims
+    another loss than its own. The checker is also a distribution of its own:
     `pip install dp-attest-verify`, which needs python-flint alone; then
     `dp-attest-verify receipt.json`.
 

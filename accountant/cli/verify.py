@@ -143,8 +143,7 @@ def _refuse_other_plan(verdict: Verdict, plan: str, runs: str | None) -> None:
 def _verdict_lines(verdict: Verdict, plan_name: str | None) -> Iterator[str]:
     """Yield the verdict, what the plan of the proof releases, and whose claims the proof takes."""
     from accountant.proofs.checked_proof import NOT_PROVED, claimed_words
-    from accountant.proofs.claimed_losses import words_of_claims
-    from accountant.verifier.plan_parts import shown_parts
+    from accountant.verifier.plan_parts import shown_parts, words_of_claims
 
     if verdict.word == NOT_PROVED:
         yield f"{verdict.word}: {verdict.reason}"

@@ -175,12 +175,12 @@ def make_receipt(
     return document
 
 
-def planned(
-    excerpt: Excerpt | None, dataset: str, training: TrainingStatement | None
-) -> Plan | None:
+def planned(excerpt: Excerpt | None, dataset: str, training: TrainingStatement | None) -> Plan:
     """Return the plan that entries of a book charge, or that of a training run."""
+    if excerpt is None and training is not None:
+        return training.plan
     if excerpt is None:
-        return None if training is None else training.plan
+        raise ParameterError("plan", None, "given, or a book or a training run whose plan it is")
     entries = map(json.loads, excerpt.bodies)
     charges = list(charged(entry for entry in entries if entry["dataset"] == dataset))
     if not charges:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from .document import Fields, ProofError, Verdict, is_list, need, parse
 from .ed25519 import has_signed
-from .plan_parts import is_deep, same_plan
+from .plan_parts import CLAIMED, is_deep, same_plan
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -203,7 +203,7 @@ def charged(entries: Iterable[dict[str, Any]]) -> Iterator[Any]:
 def without_claims(value: Any) -> Any:
     """Return a plan in which each claim of a proof is the mechanism that claims."""
     if isinstance(value, dict):
-        claims = value.get("kind") == "Claimed" and "mechanism" in value
+        claims = value.get("kind") == CLAIMED and "mechanism" in value
         inner = {name: without_claims(field) for name, field in value.items()}
         return inner["mechanism"] if claims else inner
     return list(map(without_claims, value)) if isinstance(value, list) else value

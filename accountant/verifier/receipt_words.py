@@ -15,12 +15,13 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from .plan_parts import shown_parts
-from .receipt import Receipt, without_claims
+from .plan_parts import shown_parts, words_of_claims
+from .receipt import Receipt
 
 WIDTH, MARGIN = 80, 10
 SHOWN = 3  # parts, audits, files and reasons that are listed; then their number
 DIGITS = 10
+LONGEST = 90  # characters of a part of the plan
 
 
 def receipt_words(receipt: Receipt, is_key_known: bool = False) -> str:
@@ -43,7 +44,7 @@ def receipt_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, s
     yield "SIGNED", f"by {receipt.author} on {made}; {receipt.fingerprint} ({whose})"
     for problem in receipt.problems:
         yield "PROBLEM", problem
-    parts = shown_parts(without_claims(predicate["plan"]))
+    parts = [cut(part) for part in shown_parts(predicate["plan"])]
     if verdict is not None and verdict.word != "NOT PROVED":
         lower = f"at least {short(verdict.lower, -1)} and " * (verdict.word == "PROVED")
         ends = f"{lower}at most {short(verdict.upper, 1)}"
@@ -76,7 +77,7 @@ def finding_words(row: dict[str, Any], same_code: bool) -> str:
     claim = row["claim"]["epsilon"]
     against = "" if claim is None else f" a claim of epsilon {claim:g}"
     bound = row["epsilon_lower"]
-    seen = "" if bound is None else f", epsilon at least {bound:.3g}"
+    seen = "" if bound is None else f", epsilon at least {bound:.3g} ({row['confidence']:.0%} sure)"
     where = "" if same_code else ", of code that is not the receipt's"
     reasons = [reason["kind"] for reason in row["not_tested"]]
     return (
@@ -93,6 +94,8 @@ def is_same_code(audit: dict[str, Any], files: list[dict[str, Any]]) -> bool:
 def claimed_words(receipt: Receipt) -> Iterator[str]:
     """Yield what the author says and nothing checks."""
     predicate = receipt.predicate
+    if claims := words_of_claims(predicate["plan"]):
+        yield claims
     book, training, files = predicate["book"], predicate["training"], predicate["code"]
     promised = predicate["promised"]
     if promised is not None:
@@ -125,6 +128,11 @@ def listed(names: list[str]) -> str:
     """Return names in words, the first few and how many more there are."""
     more = f" and {len(names) - SHOWN:,} more" * (len(names) > SHOWN)
     return (", ".join(names[:SHOWN]) + more) or "nothing"
+
+
+def cut(text: str) -> str:
+    """Return a text, or its beginning where it is long."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def short(value: float, side: int) -> str:

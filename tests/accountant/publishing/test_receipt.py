@@ -1,0 +1,358 @@
+"""A receipt of a real run: a table of a frame, charged to a book with roles, audited and proved."""
+
+import base64
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from accountant import (
+    Book,
+    Budget,
+    ParameterError,
+    RoleRefused,
+    Shuffled,
+    Tight,
+    dp_sgd,
+    make_receipt,
+)  # fmt: skip
+from accountant.book.chain.author_keys import AuthorKey
+from accountant.verifier import ProofError, check_receipt, receipt_words
+from accountant.verifier.receipt import canonical, fingerprint, signed_message
+from algorithms.frames import Category, Number, Schema, count, median
+from audits.__main__ import main as audits
+from dp_attest.__main__ import main
+from mechanisms import Gaussian, Laplace
+from tests.accountant.book.people import People
+
+FRAME = pd.DataFrame({"age": np.arange(200.0) % 50, "job": ["cook", "nurse"] * 100})
+SCHEMA = Schema({"age": Number(0, 50), "job": Category(["cook", "nurse"])})
+RELEASE = """
+def jobs(value, rng, size):
+    return value + rng.laplace(scale=2.0, size=size)
+"""
+
+
+class Run:
+    """Files of a run: the book, the keys, the code, an audit of it, and the published table."""
+
+    def __init__(self, folder):
+        self.people = People(folder)
+        self.book, self.code = folder / "book.db", folder / "released.py"
+        self.audit, self.table = folder / "audit.json", folder / "table.csv"
+        self.code.write_text(RELEASE)
+        roles = self.people.roles()
+        with Book.create(
+            f"sqlite:///{self.book}", key=self.people.keys["ada"], roles=roles
+        ) as book:
+            book.dataset("people", Budget(1.0, 1e-6))
+            book.dataset("others", Budget(1.0))
+        with self.open("ana") as book, book.ledger("people", FRAME) as ledger:
+            answer = count(by="job", epsilon=0.5).release(ledger, SCHEMA)
+            median("age", epsilon=0.25).release(ledger, SCHEMA)
+        answer.frame.to_csv(self.table)
+
+    def open(self, name):
+        return Book.open(f"sqlite:///{self.book}", key=self.people.keys[name])
+
+    def receipt(self, name="ana", **options):
+        options = {"dataset": "people", "others": True} | options
+        with self.open(name) as book:
+            return make_receipt(self.people.keys[name], book=book, **options)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    made = Run(folder)
+    command = (
+        f"target released:jobs --epsilon 0.5 --pair 0 1 --samples 2000 --seed 7 --json {made.audit}"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(str(folder))
+        assert audits([*command.split(), "--allow-import"]) == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def document(run):
+    return run.receipt(audits=[run.audit], published=[run.table], code=[run.code])
+
+
+def payload_of(document):
+    return base64.b64decode(json.loads(document)["payload"])
+
+
+def sealed(run, name, statement):
+    """An envelope of a statement, signed by a person."""
+    key = AuthorKey.of(run.people.keys[name].read_bytes(), name)
+    payload = canonical(statement).encode()
+    return canonical({
+        "payloadType": "application/vnd.in-toto+json",
+        "payload": base64.b64encode(payload).decode(),
+        "signatures": [{"keyid": fingerprint(key.public),
+                        "sig": base64.b64encode(key.sign(signed_message(payload))).decode()}],
+    }).encode()  # fmt: skip
+
+
+def changed(run, document, change, name="ana"):
+    """A receipt whose statement its own author changed and signed again."""
+    statement = json.loads(payload_of(document))
+    change(statement["predicate"], statement)
+    return sealed(run, name, statement)
+
+
+def test_a_receipt_says_what_is_proved_recorded_audited_and_claimed(run, document):
+    receipt = check_receipt(document, AuthorKey.of(run.people.keys["ana"].read_bytes(), "").public)
+    assert receipt.problems == ()
+    assert receipt.author == "ana"
+    assert receipt.answers == 4  # of the count, and of the three steps of the median
+    assert receipt.verdict.word == "PROVED"
+    assert receipt.verdict.upper <= 0.75
+    assert list(receipt.subjects) == ["plan", "table.csv"]
+    screen = receipt_words(receipt)
+    headings = [line.split(" ")[0] for line in screen.splitlines() if line[0] != " "]
+    assert headings[:4] == ["SIGNED", "PROVED", "RECORDED", "AUDITED"]
+    assert set(headings[4:]) == {"CLAIMED"}
+    assert "released:jobs: survived a claim of epsilon 0.5 in 2,000 runs" in " ".join(
+        screen.split()
+    )
+    assert "not tested: low bits" in " ".join(screen.split())
+    assert max(map(len, screen.splitlines())) <= 80
+    assert len(screen.splitlines()) <= 34
+
+
+def test_the_checkpoint_in_a_receipt_is_one_of_the_book(run, document):
+    book_facts = json.loads(payload_of(document))["predicate"]["book"]
+    with run.open("aud") as book:
+        assert (
+            book.verify(book_facts["head"]).entries == json.loads(book_facts["entries"][-1])["seq"]
+        )
+
+
+def places(text, step):
+    """Every byte near both ends, and some of all others."""
+    ends = {*range(60), *range(len(text) - 60, len(text))}
+    return sorted(ends | {*range(0, len(text), step)})
+
+
+def test_every_changed_byte_of_the_file_is_refused(document):
+    for place in places(document, len(document) // 50):
+        for other in {document[place] ^ 1, document[place] ^ 32, ord(" ")} - {document[place]}:
+            with pytest.raises(ProofError):
+                check_receipt(document[:place] + bytes([other]) + document[place + 1 :])
+    for shorter in (b"", document[:-1], document + b"\n", document[1:], b"{}", b"[]", b"null"):
+        with pytest.raises(ProofError):
+            check_receipt(shorter)
+
+
+@pytest.mark.parametrize(
+    "kind", ["_type", "subject", "sha256", "author", "made", "promised", "proof", "findings",
+             "not_tested", "entries", "head", "previous", "spent", "code", "packages"],
+)  # fmt: skip
+def test_every_changed_part_of_the_statement_is_refused(document, kind):
+    envelope, payload = json.loads(document), payload_of(document)
+    start = payload.index(f'"{kind}"'.encode()) + len(kind) + 5
+    for place in range(start, start + 30):
+        if payload[place : place + 1].isalnum():
+            other = b"1" if payload[place : place + 1] != b"1" else b"2"
+            forged = payload[:place] + other + payload[place + 1 :]
+            envelope["payload"] = base64.b64encode(forged).decode()
+            with pytest.raises(ProofError):
+                check_receipt(canonical(envelope).encode())
+
+
+def test_an_envelope_of_another_form_is_refused(run, document):
+    envelope = json.loads(document)
+    forms = [
+        json.dumps(envelope, indent=1).encode(),
+        canonical(envelope | {"payloadType": "application/json"}).encode(),
+        canonical(envelope | {"note": 1}).encode(),
+        canonical(envelope | {"signatures": 2 * envelope["signatures"]}).encode(),
+        canonical(envelope | {"signatures": []}).encode(),
+        canonical(envelope | {"payload": envelope["payload"] + "\n"}).encode(),
+        canonical(envelope | {"payload": 3}).encode(),
+    ]
+    for form in forms:
+        with pytest.raises(ProofError):
+            check_receipt(form)
+
+
+def test_another_author_is_refused(run, document):
+    statement = json.loads(payload_of(document))
+    with pytest.raises(ProofError, match="keyid is not that of the author"):
+        check_receipt(sealed(run, "eve", statement))
+    statement["predicate"]["author"] = run.people.lines["eve"]
+    with pytest.raises(ProofError, match="checkpoint is not signed by the author"):
+        check_receipt(sealed(run, "eve", statement))
+    ana = AuthorKey.of(run.people.keys["ana"].read_bytes(), "").public
+    with pytest.raises(ProofError, match="signed with the key"):
+        check_receipt(run.receipt("bob"), ana)
+
+
+def drop_an_entry(predicate, _):
+    del predicate["book"]["entries"][2]
+
+
+def cut_the_end(predicate, _):
+    del predicate["book"]["entries"][-1]
+
+
+def change_an_entry(predicate, _):
+    predicate["book"]["entries"][0] = predicate["book"]["entries"][0].replace("1.0", "9.0")
+
+
+def forge_the_digest(_, statement):
+    statement["subject"][0]["digest"]["sha256"] = "0" * 64
+
+
+def take_no_author(predicate, _):
+    predicate["author"] = "ssh-rsa AAAA ana"
+
+
+def add_a_field(predicate, _):
+    predicate["extra"] = 1
+
+
+def break_the_proof(predicate, _):
+    predicate["proof"] = predicate["proof"][:-2]
+
+
+def nest_deep(predicate, _):
+    for _ in range(300):
+        predicate["environment"] = {"inner": predicate["environment"]}
+
+
+@pytest.mark.parametrize(
+    "change", [drop_an_entry, cut_the_end, change_an_entry, forge_the_digest, take_no_author,
+               add_a_field, break_the_proof, nest_deep],
+)  # fmt: skip
+def test_what_an_author_signs_must_still_fit_together(run, document, change):
+    with pytest.raises(ProofError):
+        check_receipt(changed(run, document, change))
+
+
+def other_plan(predicate, statement):
+    predicate["plan"] = {"kind": "Laplace", "scale": 2.0}
+    statement["subject"][0]["digest"]["sha256"] = hashlib.sha256(
+        canonical(predicate["plan"]).encode()
+    ).hexdigest()
+
+
+def lower_promise(predicate, _):
+    predicate["promised"]["epsilon"] = 0.1
+
+
+def falsify(predicate, _):
+    predicate["audits"][0]["findings"][0]["outcome"] = "falsified"
+
+
+def leave_out_the_proof(predicate, _):
+    predicate.update(proof=None, why_no_proof="I did not like it")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (other_plan, "the proof is of another plan"),
+        (other_plan, "the entries of the book charge something else than the plan"),
+        (lower_promise, "less epsilon or delta was promised than is proved"),
+        (falsify, "an audit falsified the claim of released:jobs"),
+        (leave_out_the_proof, "no proof: I did not like it"),
+    ],
+)  # fmt: skip
+def test_parts_that_speak_against_each_other_are_a_problem(run, document, change, problem):
+    receipt = check_receipt(changed(run, document, change))
+    assert problem in receipt.problems
+    assert f"PROBLEM   {problem[:30]}" in receipt_words(receipt)
+
+
+@pytest.mark.slow
+def test_a_training_run_has_a_receipt(run):
+    statement = dp_sgd(examples=100, batch=100, epochs=2, noise=20.0, delta=1e-4)
+    receipt = check_receipt(make_receipt(run.people.keys["ana"], training=statement, author="ana"))
+    assert receipt.problems == ()
+    assert receipt.verdict.upper <= statement.epsilon
+    assert "noise multiplier 20" in " ".join(receipt_words(receipt).split())
+    with pytest.raises(ParameterError, match="the statement of training is about another plan"):
+        make_receipt(run.people.keys["ana"], plan=Laplace(2.0), training=statement, author="ana")
+
+
+def test_a_plan_without_a_proof_has_a_receipt_that_says_so(run):
+    plan = Shuffled(Laplace(2.0), 1000)
+    receipt = check_receipt(
+        make_receipt(run.people.keys["ana"], plan=plan, budget=Budget(9.0, 1e-6), author="ana")
+    )
+    assert receipt.verdict is None
+    assert receipt.problems[0].startswith("no proof: ")
+
+
+def test_what_cannot_be_joined_is_refused(run, tmp_path):
+    key = run.people.keys["ana"]
+    other = Tight().certify(Gaussian(3.0), 1e-6, proof=tmp_path / "other.proof.json")
+    assert other.upper > 0
+    (tmp_path / "note.json").write_text("{}")
+    (tmp_path / "secret").write_bytes(b"x" * 32)
+    (tmp_path / "secret").chmod(0o600)
+    budget = Budget(1.0, 1e-6)
+    for options, words in (
+        ({}, "plan must be given"),
+        ({"plan": Laplace(2.0)}, "budget must be given"),
+        ({"plan": Laplace(2.0), "budget": budget}, "author must be 1 to 200"),
+        ({"plan": Laplace(2.0), "budget": budget, "proof": tmp_path / "other.proof.json"}, "proof"),
+        ({"plan": Laplace(2.0), "budget": budget, "author": "ana",
+          "audits": [tmp_path / "note.json"]}, "audits must be a result"),
+        ({"plan": Laplace(2.0), "budget": budget, "author": "ana",
+          "code": [tmp_path / "gone.py"]}, "code must be a file"),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError, match=words):
+            make_receipt(key, **options)
+    with pytest.raises(ParameterError, match="key must be the private key of one of its people"):
+        make_receipt(tmp_path / "secret", plan=Laplace(2.0), budget=budget, author="ana")
+    with run.open("ana") as book, pytest.raises(RoleRefused, match="name no holder of this key"):
+        make_receipt(run.people.keys["eve"], book=book, dataset="people", others=True)
+    with pytest.raises(ParameterError, match="entries of others lie between"):
+        run.receipt(others=False)
+    with pytest.raises(ParameterError, match="since must be an integer"):
+        run.receipt(since=10_000)
+
+
+def test_the_command_makes_and_verifies(run, tmp_path, capsys):
+    out, key = tmp_path / "receipt.json", run.people.keys["ana"]
+    public = tmp_path / "ana.pub"
+    public.write_text(run.people.lines["ana"] + "\n")
+    made = ["receipt", "make", "--ledger", f"{run.book}", "--dataset", "people", "--key", f"{key}",
+            "--audit", f"{run.audit}", "--code", f"{run.code}", "--since", "5"]  # fmt: skip
+    assert main([*made, "--out", f"{out}"]) == 0
+    assert main([*made, "--out", f"{out}"]) == 2  # without --force
+    assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 0
+    assert "(the key that you gave)" in " ".join(capsys.readouterr().out.split())
+    public.write_text(run.people.lines["bob"])
+    assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 2
+    document = out.read_bytes()
+    out.write_bytes(document.replace(b'"sig":"', b'"sig":"A', 1))
+    assert main(["receipt", "verify", f"{out}"]) == 2
+    assert "refused: " in capsys.readouterr().err
+
+
+def test_the_checker_alone_verifies(document, tmp_path):
+    import accountant.verifier
+
+    folder = Path(accountant.verifier.__file__).parent
+    (tmp_path / "verifier").symlink_to(folder)
+    (tmp_path / "receipt.json").write_bytes(document)
+    modules = ("numpy", "cryptography", "accountant", "msgspec")
+    code = f"import sys, runpy; sys.modules.update(dict.fromkeys({modules!r}))\n"
+    code += "runpy.run_module('verifier', run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "receipt.json"], cwd=tmp_path, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == receipt_words(check_receipt(document)) + "\n"
