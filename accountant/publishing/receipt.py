@@ -123,22 +123,20 @@ def make_receipt(
         raise ParameterError("key", "a secret", PERSONS_KEY)
     excerpt = status = None
     if book is not None:
-        excerpt, status = (
-            book.excerpt(dataset, signing_key, since, until, others),
-            book.status(dataset),
-        )
-        author = excerpt.author or author
-    whole_plan = as_plan(plan or planned(excerpt, dataset, training))
-    limit = budget or promised(status, training)
-    proof_text, why = proof_or_reason(whole_plan, limit.delta, proof)
+        excerpt = book.excerpt(dataset, signing_key, since, until, others)
+        status, author = book.status(dataset), excerpt.author or author
+    whole_plan = planned(excerpt, dataset, training) if plan is None else as_plan(plan)
+    limit = promised(status, training) if budget is None else budget
     fields = proof_plan(whole_plan, decimal=limit.delta == 0)
+    files = [{"name": "plan", "sha256": digest_of(fields)}]
+    files += [file_facts("published", path) for path in published]
+    if len({file["name"] for file in files}) < len(files):
+        raise ParameterError("published", [file["name"] for file in files], "files of other names")
     predicate = {
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "author": PublicKey(checked_name("author", author), signing_key.public).line,
         "plan": fields,
         "promised": {"epsilon": limit.epsilon, "delta": limit.delta},
-        "proof": proof_text,
-        "why_no_proof": why,
         "audits": [audit_facts(Path(path)) for path in audits],
         "book": None if excerpt is None or status is None else {
             "id": excerpt.book_id, "dataset": dataset, "protects": status.protects,
@@ -149,8 +147,8 @@ def make_receipt(
         "code": [file_facts("code", path) for path in code],
         "environment": environment(),
     }  # fmt: skip
-    files = [{"name": "plan", "sha256": digest_of(fields)}]
-    files += [file_facts("published", path) for path in published]
+    # The proof takes longest, so that all else was read before.
+    predicate["proof"], predicate["why_no_proof"] = proof_or_reason(whole_plan, limit.delta, proof)
     payload = canonical({
         "_type": STATEMENT_TYPE,
         "predicateType": PREDICATE_TYPE,

@@ -305,11 +305,13 @@ def test_what_cannot_be_joined_is_refused(run, tmp_path):
         ({}, "plan must be given"),
         ({"plan": Laplace(2.0)}, "budget must be given"),
         ({"plan": Laplace(2.0), "budget": budget}, "author must be 1 to 200"),
-        ({"plan": Laplace(2.0), "budget": budget, "proof": tmp_path / "other.proof.json"}, "proof"),
+        ({"plan": Laplace(2.0), "budget": budget, "author": "ana", "proof": tmp_path / "other.proof.json"}, "proof"),
         ({"plan": Laplace(2.0), "budget": budget, "author": "ana",
           "audits": [tmp_path / "note.json"]}, "audits must be a result"),
         ({"plan": Laplace(2.0), "budget": budget, "author": "ana",
           "code": [tmp_path / "gone.py"]}, "code must be a file"),
+        ({"plan": Laplace(2.0), "budget": budget, "author": "ana",
+          "published": [run.table, run.table]}, "published must be files of other names"),
     ):  # fmt: skip
         with pytest.raises(ParameterError, match=words):
             make_receipt(key, **options)
@@ -319,7 +321,7 @@ def test_what_cannot_be_joined_is_refused(run, tmp_path):
         make_receipt(run.people.keys["eve"], book=book, dataset="people", others=True)
     with pytest.raises(ParameterError, match="entries of others lie between"):
         run.receipt(others=False)
-    with pytest.raises(ParameterError, match="since must be an integer"):
+    with pytest.raises(ParameterError, match="since must be a whole number"):
         run.receipt(since=10_000)
 
 
