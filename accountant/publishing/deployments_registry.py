@@ -114,7 +114,9 @@ def record_of_book(status: Status, lines: Iterable[Line], relation: str | None, 
         f"{facts['releases by trusted workers']} on trusted workers."
     )
     mechanisms = [
-        f"- {row['releases']} releases of {row['parameters'] or 'nothing'}, paid {row['paid for']}"
+        f"- {row['releases']} x {row['parameters']}, paid for {row['paid for']}"
+        if row["releases"]
+        else "- nothing was released yet"
         for row in rows
     ]
     known: Known = {
@@ -198,8 +200,9 @@ def record(known: Known, stated: str) -> str:
     basic = deployment["basic"]
     slug_parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"][:4])
     slug = "_".join(re.sub(r"\W+", "_", part.lower()) for part in slug_parts).replace("_", "-")
-    whole = {"url_slug": slug, "status": "Draft", "tier": tier, "deployment": deployment}
-    return "".join(yaml_lines(whole, ""))
+    # The registry's own check compares the slug as it stands, so that it has no quotes.
+    whole = {"status": "Draft", "tier": tier, "deployment": deployment}
+    return f"url_slug: {slug}\n{''.join(yaml_lines(whole, ''))}"
 
 
 def checked(place: str, value: Any, kind: str | tuple[str, ...]) -> Any:
