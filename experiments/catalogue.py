@@ -88,6 +88,7 @@ FIGURES = {
     "lower-bounds-tracing": Figure(
         "audits_in_reverse", "Tracing: algorithms without their noise"),
     "published": Figure("published", "Published epsilons, recomputed: the page docs/published.md"),
+    "faults": Figure("faults", "Faults and errata for programs: the file docs/faults.json"),
     "intervals": Figure("intervals", "How often intervals cover, on simulated and real data"),
     "planning-gap": Figure("planning_gap", "How far a planned budget is from the least error"),
     "book-attacks": Figure("book_attacks", "How often flips, cuts and kills break a book"),
