@@ -74,7 +74,7 @@ def paper_errata(page: str) -> Iterator[dict[str, Any]]:
         for first, last in CODES.findall(ALL_FIGURES[figure].title):
             measured |= {*range(int(first), int(last or first) + 1)}
         for code, printed, holds in ROW.findall(body):
-            is_measured = code[1:].isdigit() and int(code[1:]) in measured
+            is_measured = int(code[1:].rstrip("abcdefgh")) in measured
             yield {
                 "code": code,
                 "paper": paper.replace("*", ""),

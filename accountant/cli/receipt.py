@@ -194,13 +194,54 @@ def verify(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
         raise typer.Exit(UNPROVED)
 
 
+def page(
+    receipt: ReceiptFile,
+    out: Annotated[str, typer.Option(metavar="FILE", help="Write the page, HTML, to FILE.")],
+    key: AuthorsKey = None,
+    force: Force = False,
+) -> None:
+    """Write a receipt as a page of one screen, after it was checked as `verify` does.
+
+    Beside what is proved, recorded, audited and claimed it has the headings of two guides, each
+    with what the receipt says of it: NIST SP 800-226 and EDPB Opinion 28/2024.
+
+    Example: dp-attest receipt page receipt.json --out receipt.html
+
+    Exit status: 0 written; 1 written, and a line says PROBLEM; 2 refused; 130 interrupted.
+    """
+    from accountant.files import write_atomically
+    from accountant.reports.receipt_page import receipt_page
+
+    check_outputs(None, out=out)
+    refuse_existing("--out", out, force)
+    result = checked(receipt, key)
+    write_atomically(Path(out), receipt_page(result, is_key_known=key is not None))
+    if result.problems:
+        raise typer.Exit(UNPROVED)
+
+
+def card(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
+    """Print a block for a model card (Markdown), after the receipt was checked.
+
+    Example: dp-attest receipt card receipt.json >> README.md
+
+    Exit status: 0 printed; 1 printed, and the receipt has a problem; 2 refused; 130 interrupted.
+    """
+    from accountant.publishing.model_card import model_card
+
+    result = checked(receipt, key)
+    print(model_card(result, receipt.read_bytes()), end="")
+    if result.problems:
+        raise typer.Exit(UNPROVED)
+
+
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="""One signed document on a release: what was promised, proved, audited, spent, published.
 
-`make` joins it, `verify` checks it.""",
+`make` joins it, `verify` checks it, `page` and `card` show it.""",
 )
-for _command in (make, verify):
+for _command in (make, verify, page, card):
     app.command(_command.__name__)(_command)

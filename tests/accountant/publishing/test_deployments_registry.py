@@ -1,6 +1,5 @@
 """Records for the public registry: they fit its schema, and nothing in them is guessed."""
 
-import datetime
 import json
 import re
 from pathlib import Path
@@ -18,12 +17,10 @@ from accountant.publishing.deployments_registry import (
     record_of_training,
 )
 from mechanisms import Gaussian, Laplace
+from tests.schema_check import errors
 
 SNAPSHOT = Path(__file__).parents[2] / "snapshots" / "deployments-schema.json"
 SCHEMA = json.loads(SNAPSHOT.read_text())["schema"]
-TYPES = {"string": str, "number": (int, float), "integer": int, "array": list, "object": dict}
-KEYWORDS = {"type", "properties", "required", "additionalProperties", "enum", "items", "minItems",
-            "format", "description", "tier"}  # fmt: skip
 # Fields that the schema lists under a tier and says are useful at most.
 USEFUL = {
     "data_product_sector",
@@ -59,33 +56,6 @@ justification = "The board decided."
 [administrative]
 registry_authors = ["Ada"]
 """
-
-
-def errors(value, schema, path=""):
-    """What of a value does not fit a schema of the keywords that the registry uses."""
-    assert set(schema) <= KEYWORDS, path
-    kinds = schema.get("type")
-    kinds = kinds if isinstance(kinds, list) else [kinds]
-    if kinds != [None] and not any(isinstance(value, TYPES[kind]) for kind in kinds):
-        yield f"{path} is no {kinds}"
-    if value not in schema.get("enum", [value]):
-        yield f"{path}: {value!r} is none of the choices"
-    if schema.get("format") == "date":
-        datetime.date.fromisoformat(value)
-    if isinstance(value, dict) and "properties" in schema:
-        yield from (
-            f"{path} lacks {name}" for name in schema.get("required", []) if name not in value
-        )
-        for name, field in value.items():
-            if name in schema["properties"]:
-                yield from errors(field, schema["properties"][name], f"{path}.{name}")
-            else:
-                yield f"{path} has the unknown {name}"
-    if isinstance(value, list):
-        if len(value) < schema.get("minItems", 0):
-            yield f"{path} is empty"
-        for item in value:
-            yield from errors(item, schema["items"], path)
 
 
 def test_the_validator_sees_faults():

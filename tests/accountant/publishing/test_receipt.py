@@ -22,16 +22,24 @@ from accountant import (
     make_receipt,
 )  # fmt: skip
 from accountant.book.chain.author_keys import AuthorKey
+from accountant.publishing.model_card import model_card
+from accountant.publishing.receipt import FINDING
+from accountant.reports.receipt_page import receipt_page
 from accountant.verifier import ProofError, check_receipt, receipt_words
-from accountant.verifier.receipt import canonical, fingerprint, signed_message
+from accountant.verifier.receipt import PREDICATE, canonical, fingerprint, signed_message
+from accountant.verifier.receipt_words import receipt_lines
 from algorithms.frames import Category, Number, Schema, count, median
 from audits.__main__ import main as audits
 from dp_attest.__main__ import main
 from mechanisms import Gaussian, Laplace
 from tests.accountant.book.people import People
+from tests.html_checks import Checked, harmless
+from tests.schema_check import errors
 
 FRAME = pd.DataFrame({"age": np.arange(200.0) % 50, "job": ["cook", "nurse"] * 100})
 SCHEMA = Schema({"age": Number(0, 50), "job": Category(["cook", "nurse"])})
+DOCS = Path(__file__).parents[3] / "docs"
+FINDING_FIELDS = {*FINDING, "not_tested"}
 RELEASE = """
 def jobs(value, rng, size):
     return value + rng.laplace(scale=2.0, size=size)
@@ -134,6 +142,54 @@ def test_the_checkpoint_in_a_receipt_is_one_of_the_book(run, document):
         assert (
             book.verify(book_facts["head"]).entries == json.loads(book_facts["entries"][-1])["seq"]
         )
+
+
+def test_a_receipt_fits_its_schema(run, document):
+    schema = json.loads((DOCS / "receipt.schema.json").read_text())
+    assert list(errors(json.loads(payload_of(document)), schema)) == []
+    predicate = schema["properties"]["predicate"]["properties"]
+    assert set(predicate) == set(PREDICATE)
+    assert set(
+        predicate["audits"]["items"]["properties"]["findings"]["items"]["required"]
+    ) == FINDING_FIELDS
+
+
+def test_the_page_has_every_line_and_asks_for_nothing(run, document):
+    receipt = check_receipt(document)
+    html = receipt_page(receipt)
+    harmless(html, {})
+    words = " ".join(" ".join(Checked(html).words).split())
+    for heading, sentence in receipt_lines(receipt, is_key_known=False):
+        assert f"{heading.lower()} {' '.join(sentence.split())}" in words
+    for heading in ("Privacy parameters", "Unit of privacy", "Algorithms and correctness",
+                    "Utility", "Bias", "Access control", "Trust models", "Side channels",
+                    "Data collection exposure", "AI model design", "AI model analysis",
+                    "AI model testing and resistance to attacks", "Documentation"):  # fmt: skip
+        assert heading in words
+    assert "ε is at most" in words
+    assert "not tested: low bits, timing" in words
+
+
+def test_a_page_of_a_problem_says_so(run, document):
+    html = receipt_page(check_receipt(changed(run, document, leave_out_the_proof)))
+    words = " ".join(" ".join(Checked(html).words).split())
+    assert "No ε is proved" in words
+    assert "problem no proof: I did not like it" in words
+    assert "no bound is proved" in words
+
+
+def test_the_block_of_a_model_card_has_no_markup_of_the_file(run, document):
+    def hostile(predicate, _):
+        predicate.update(proof=None, why_no_proof="<script>[x](y)` *b*\n# head")
+
+    forged = changed(run, document, hostile)
+    block = model_card(check_receipt(forged), forged)
+    assert "<script>" not in block.replace("\\<", "")
+    assert "\n# head" not in block
+    assert hashlib.sha256(forged).hexdigest() in block
+    block = model_card(check_receipt(document), document)
+    assert block.startswith("## Differential privacy\n\n- **Signed**: by ana")
+    assert "membership inference has an advantage of at most" in block
 
 
 def places(text, step):
@@ -339,6 +395,11 @@ def test_the_command_makes_and_verifies(run, tmp_path, capsys):
     public.write_text(run.people.lines["bob"])
     assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 2
     document = out.read_bytes()
+    page = tmp_path / "receipt.html"
+    assert main(["receipt", "page", f"{out}", "--out", f"{page}"]) == 0
+    assert page.read_text() == receipt_page(check_receipt(document))
+    assert main(["receipt", "card", f"{out}"]) == 0
+    assert capsys.readouterr().out.endswith(model_card(check_receipt(document), document))
     out.write_bytes(document.replace(b'"sig":"', b'"sig":"A', 1))
     assert main(["receipt", "verify", f"{out}"]) == 2
     assert "refused: " in capsys.readouterr().err
