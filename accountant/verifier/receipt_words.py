@@ -11,6 +11,7 @@ Each line has one of five headings.  What a heading says of its line:
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -55,11 +56,13 @@ def receipt_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, s
     if book is not None:
         count, (head, *checkpoint) = len(book["entries"]), book["head"].split("\n")
         end = f"the head that {receipt.author} signed" if checkpoint else f"the head {head[:16]}"
+        is_opening = json.loads(book["entries"][0])["kind"] == "dataset"
+        start = "from its opening on" if is_opening else "from a later entry on"
         yield (
             "RECORDED",
             (
                 f"{count:,} entries of the book {book['id']} with {receipt.answers:,} answers, one "
-                f"chain up to {end}; they charge the plan to {book['dataset']!r}"
+                f"chain up to {end}; they charge the plan to {book['dataset']!r}, {start}"
             ),
         )
     for audit in predicate["audits"]:
@@ -121,7 +124,7 @@ def claimed_words(receipt: Receipt) -> Iterator[str]:
         yield f"{listed(names)} made the release"
     packages = predicate["environment"]["packages"]
     versions = [f"{name} {packages[name]}" for name in ("python", "dp-attest") if name in packages]
-    yield f"it ran with {listed(versions)} and {max(len(packages) - 2, 0)} other packages"
+    yield f"it was made with {listed(versions)} and {max(len(packages) - 2, 0)} other packages"
 
 
 def listed(names: list[str]) -> str:

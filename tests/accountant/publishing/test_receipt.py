@@ -149,9 +149,10 @@ def test_a_receipt_fits_its_schema(run, document):
     assert list(errors(json.loads(payload_of(document)), schema)) == []
     predicate = schema["properties"]["predicate"]["properties"]
     assert set(predicate) == set(PREDICATE)
-    assert set(
-        predicate["audits"]["items"]["properties"]["findings"]["items"]["required"]
-    ) == FINDING_FIELDS
+    assert (
+        set(predicate["audits"]["items"]["properties"]["findings"]["items"]["required"])
+        == FINDING_FIELDS
+    )
 
 
 def test_the_page_has_every_line_and_asks_for_nothing(run, document):
