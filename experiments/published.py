@@ -29,7 +29,7 @@ INTRODUCTION = """\
 
 This page was made by `python -m experiments published > docs/published.md` from the facts in
 `experiments/published.toml`. For each record it says what the record states, what follows from the
-numbers in it, and what we do not know. It is about the stated numbers alone: nobody's code was run.
+numbers in it, and what we do not know. It is about the stated numbers alone: no code was run.
 
 "Recomputed" is an interval that contains the least ε of the plan beside it at the stated δ. Of a
 plan "as zCDP" the lower end is what Gaussian noise of this ρ costs, and the upper end holds for

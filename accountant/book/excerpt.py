@@ -11,7 +11,7 @@ from accountant.book.log import Log
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError, RoleRefused
 
-MOST_ENTRIES = 10_000  # of a receipt, which is read at once
+ENTRIES_READ = 10_000  # of one receipt, which is held in memory
 # A range that has only entries of the data set itself, and those of the whole book.
 ALLOWED_RANGE = "a range without entries of other data sets, or others=True to show them too"
 
@@ -41,8 +41,10 @@ def read_excerpt(
     entries: list[LogEntry] = []
     last_length = 0
     for entry in log.entries_after(before):
-        if entry.seq > end or len(entries) == MOST_ENTRIES:
+        if entry.seq > end:
             break
+        if len(entries) == ENTRIES_READ:
+            raise ParameterError("until", until, f"a range of at most {ENTRIES_READ:,} entries")
         entries.append(entry)
         last_length = len(entries) if entry.facts["dataset"] == name else last_length
     del entries[last_length:]

@@ -105,7 +105,8 @@ def make(
     from functools import partial
 
     from accountant.accountants.budget import Budget
-    from accountant.book.chain.signatures import key_of
+    from accountant.book.chain.author_keys import AuthorKey
+    from accountant.book.chain.signatures import PERSONS_KEY, key_of
     from accountant.cli.options import budget_of
     from accountant.cli.progress import waiting
     from accountant.errors import ParameterError
@@ -125,6 +126,8 @@ def make(
     if is_stated:
         budget = budget_of(file or PlanFile(()), epsilon, delta)
     signing_key, statement = key_of(key, partial(ask_passphrase, key)), None
+    if not isinstance(signing_key, AuthorKey):
+        raise ParameterError("--key", "a secret", PERSONS_KEY)
     with waiting("reading, proving and signing"):
         if training is not None:
             statement = TrainingStatement.from_json(read_text(Path(training)))

@@ -119,7 +119,7 @@ def record_of_book(status: Status, lines: Iterable[Line], relation: str | None, 
         else "- nothing was released yet"
         for row in rows
     ]
-    known: Known = {
+    computed: Known = {
         "dp_variant": {"variant_name": "Approximate DP" if facts["delta"] else "Pure DP"},
         "privacy_loss": {
             "privacy_unit": facts["unit of privacy"],
@@ -135,22 +135,22 @@ def record_of_book(status: Status, lines: Iterable[Line], relation: str | None, 
         },
     }
     if relation is not None or status.relation is not None:
-        known["privacy_loss"]["privacy_unit_details"] = (
+        computed["privacy_loss"]["privacy_unit_details"] = (
             f"Neighbours ({facts['neighbour relation']}) differ by {facts['neighbours differ by']}."
         )
-    return record(known, stated)
+    return record(computed, stated)
 
 
 def record_of_training(statement: TrainingStatement, stated: str) -> str:
     """Return the record of a training run as YAML; ``stated`` is the text of registry.toml."""
     if not math.isfinite(statement.epsilon):
         raise ParameterError("statement", statement.epsilon, "of a run whose epsilon has a bound")
-    own = statement.row()
-    unit_words = words.neighbours_words(own.unit, own.relation)
-    known: Known = {
+    cost = statement.row()
+    unit_words = words.neighbours_words(cost.unit, cost.relation)
+    computed: Known = {
         "dp_variant": {"variant_name": "Approximate DP"},
         "privacy_loss": {
-            "privacy_unit": f"one {own.unit}",
+            "privacy_unit": f"one {cost.unit}",
             "privacy_unit_details": f"Neighbours ({statement.relation}) differ by {unit_words}.",
             "privacy_parameters": {"epsilon": statement.epsilon, "delta": statement.delta},
             "privacy_parameters_details": words.interval_words(statement),
@@ -160,10 +160,10 @@ def record_of_training(statement: TrainingStatement, stated: str) -> str:
             "mechanisms": f"DP-SGD with Gaussian noise. {words.run_words(statement)}"
         },
     }
-    return record(known, stated)
+    return record(computed, stated)
 
 
-def record(known: Known, stated: str) -> str:
+def record(computed: Known, stated: str) -> str:
     """Return the record as YAML, or raise `ParameterError` for all that nobody has said."""
     try:
         table = tomllib.loads(stated)
@@ -173,22 +173,24 @@ def record(known: Known, stated: str) -> str:
     deployment: dict[str, dict[str, Any]] = {}
     missing = []
     for section, fields in FIELDS.items():
-        given = table.pop(section, {})
-        if not isinstance(given, dict):
-            raise ParameterError(section, given, "a table of registry.toml")
-        values = {**known.get(section, {})}
+        words_of_section = table.pop(section, {})
+        if not isinstance(words_of_section, dict):
+            raise ParameterError(section, words_of_section, "a table of registry.toml")
+        values = {**computed.get(section, {})}
         for name, field in fields.items():
-            place = f"{section}.{name}"
+            field_path = f"{section}.{name}"
             # What is not known may be stated: how neighbours differ, for example.
-            if name in given and name in values:
-                raise ParameterError(place, given[name], "left out: it is computed")
-            if name in given:
-                values[name] = checked(place, given.pop(name), field.kind)
+            if name in words_of_section and name in values:
+                raise ParameterError(field_path, words_of_section[name], "left out: it is computed")
+            if name in words_of_section:
+                values[name] = checked(field_path, words_of_section.pop(name), field.kind)
             if name not in values and field.tier is not None and field.tier <= tier:
-                missing.append(place)
-        if given:
-            unknown = next(iter(given))
-            raise ParameterError(f"{section}.{unknown}", given[unknown], near(unknown, fields))
+                missing.append(field_path)
+        if words_of_section:
+            unknown = next(iter(words_of_section))
+            raise ParameterError(
+                f"{section}.{unknown}", words_of_section[unknown], near(unknown, fields)
+            )
         if values:
             deployment[section] = {name: values[name] for name in fields if name in values}
     if table:
@@ -201,8 +203,8 @@ def record(known: Known, stated: str) -> str:
     slug_parts = (basic["name"], "-".join(basic["data_curators"]), basic["publication_date"][:4])
     slug = "_".join(re.sub(r"\W+", "_", part.lower()) for part in slug_parts).replace("_", "-")
     # The registry's own check compares the slug as it stands, so that it has no quotes.
-    whole = {"status": "Draft", "tier": tier, "deployment": deployment}
-    return f"url_slug: {slug}\n{''.join(yaml_lines(whole, ''))}"
+    content = {"status": "Draft", "tier": tier, "deployment": deployment}
+    return f"url_slug: {slug}\n{''.join(yaml_lines(content, ''))}"
 
 
 def checked(place: str, value: Any, kind: str | tuple[str, ...]) -> Any:

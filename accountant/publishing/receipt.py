@@ -91,9 +91,13 @@ def make_receipt(
         The proof of the plan at the budget's delta; by default it is written here.  Where there is
         none for such a plan, the receipt says so.
     book : Book, optional
-        The book that was charged; then ``dataset`` names the data set.
-    since, until, others
-        Which entries of the book: see `Book.excerpt`.
+        The book that was charged.
+    dataset : str
+        The name of the data set of the book.
+    since, until : int, optional
+        Numbers of the first and the last entry; by default those of the data set, all of them.
+    others : bool
+        Whether entries of other data sets may lie between; readers of the receipt see them.
     audits : iterable of path
         Results of audits, as ``--json`` wrote them.
     training : TrainingStatement, optional
@@ -116,6 +120,18 @@ def make_receipt(
     ------
     ParameterError
         If the parts are about different plans, or a file is not what it should be.
+
+    Examples
+    --------
+    >>> from accountant import Budget, PureLoss, make_receipt
+    >>> from accountant.book.chain.author_keys import AuthorKey
+    >>> from accountant.verifier import check_receipt
+    >>> from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    >>> key = AuthorKey(Ed25519PrivateKey.generate())
+    >>> document = make_receipt(key, plan=PureLoss(0.5), budget=Budget(1.0), author="ada")
+    >>> receipt = check_receipt(document)
+    >>> receipt.author, receipt.verdict.upper, receipt.problems
+    ('ada', 0.5, ())
     """
     refuse_without_flint()
     signing_key = key if isinstance(key, AuthorKey) else key_of(key, asking(passphrase))

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from .document import Fields, ProofError, Verdict, is_list, need, parse
+from .document import Fields, ProofError, Verdict, need, parse
 from .ed25519 import has_signed
 from .plan_parts import CLAIMED, is_deep, same_plan
 
@@ -28,13 +28,45 @@ PREDICATE_TYPE = "dp-attest:receipt/v1"
 MEBIBYTES = 16  # of a receipt
 KEY_KIND = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"  # before the 32 bytes of an OpenSSH key
 SHA256 = re.compile("[0-9a-f]{64}")
-# The fields of the predicate, and what each may be.
-PREDICATE: dict[str, tuple[type, ...]] = {
-    "made": (str,), "author": (str,), "plan": (dict,), "promised": (dict, type(None)),
-    "proof": (str, type(None)), "why_no_proof": (str,), "audits": (list,),
-    "book": (dict, type(None)), "training": (dict, type(None)), "code": (list,),
-    "environment": (dict,),
+OUTCOMES = ("survived", "falsified", "inconclusive")  # of an audit
+# The statement, as `fits` reads it: a table has these fields, [X] is a list of X, and a tuple lists
+# what a value may be.
+NUMBER, NOTHING = (int, float), type(None)
+FILE = {"name": str, "sha256": str}
+STATEMENT = {
+    "subject": [{"name": str, "digest": {"sha256": str}}],
+    "predicate": {
+        "made": str,
+        "author": str,
+        "plan": dict,
+        "promised": (NOTHING, {"epsilon": NUMBER, "delta": NUMBER}),
+        "proof": (NOTHING, str),
+        "why_no_proof": str,
+        "audits": [{
+            "file": str, "sha256": str, "command": str, "date": str, "code": str,
+            "versions": dict,
+            "findings": [{
+                "subject": str, "kind": str, "confidence": NUMBER, "runs": (NOTHING, int),
+                "claim": {"epsilon": (NOTHING, *NUMBER), "delta": (NOTHING, *NUMBER)},
+                "epsilon_lower": (NOTHING, *NUMBER), "outcome": str,
+                "not_tested": [{"kind": str, "sentence": str}],
+            }],
+        }],
+        "book": (NOTHING, {
+            "id": str, "dataset": str, "protects": str, "spent": NUMBER, "previous": str,
+            "entries": [str], "head": str,
+        }),
+        "training": (NOTHING, dict),
+        "code": [FILE],
+        "environment": {
+            "packages": dict, "machine": str, "system": str, "modules": int,
+            "modules_sha256": str,
+        },
+    },
 }  # fmt: skip
+# What is read of a statement of training.
+TRAINING = {"loader": str, "examples": int, "noise": NUMBER}
+ROUND_OFF = 1e-9  # by how much of it budgets let a sum be above the budget
 # The problems of parts that are about different plans.
 OTHER_PROOF, OTHER_RUN, OTHER_CHARGE, OTHER_DIGEST = DIFFERENT_PLANS = (
     "the proof is of another plan",
@@ -71,8 +103,8 @@ def check_receipt(document: bytes, key: bytes | None = None) -> Receipt:
     """
     try:
         statement, own_key = opened(document)
-        mark, known = fingerprint(own_key), fingerprint(own_key if key is None else key)
-        need(mark == known, f"signed with the key {mark}, and not with {known}", ProofError)
+        mark, expected = fingerprint(own_key), fingerprint(own_key if key is None else key)
+        need(mark == expected, f"signed with the key {mark}, and not with {expected}", ProofError)
         return checked(statement, own_key)
     except MALFORMED as error:
         need(not isinstance(error, ProofError), str(error), ProofError)
@@ -102,6 +134,18 @@ def opened(document: bytes) -> tuple[Fields, bytes]:
     return statement, key
 
 
+def fits(value: Any, shape: Any) -> bool:
+    """Return whether a value is as a table of shapes says, such as `STATEMENT`."""
+    if isinstance(shape, tuple):
+        return any(fits(value, choice) for choice in shape)
+    if isinstance(shape, dict):
+        is_table = isinstance(value, dict) and set(value) == set(shape)
+        return is_table and all(fits(value[name], inner) for name, inner in shape.items())
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(fits(item, shape[0]) for item in value)
+    return isinstance(value, shape) and not isinstance(value, bool)
+
+
 def signed_message(payload: bytes) -> bytes:
     """Return what is signed: the payload, its type and both lengths, as DSSE encodes them."""
     return b"DSSEv1 %d %s %d %s" % (
@@ -116,49 +160,56 @@ def checked(statement: Fields, key: bytes) -> Receipt:
     """Return what holds of a statement that the holder of a key has signed."""
     from .verdict import verify  # python-flint is needed from here on
 
-    predicate = statement.take("predicate")
-    fields = Fields(predicate, "the predicate")
-    for name, kinds in PREDICATE.items():
-        need(isinstance(fields.take(name), kinds), f"{name} is of another kind", ProofError)
-    fields.done()
-    plan, proof, training = predicate["plan"], predicate["proof"], predicate["training"]
-    subjects = {}
-    for subject in statement.take("subject", fits=is_list):
+    content = statement.remaining
+    need(not is_deep(content), "the statement is nested too deep", ProofError)
+    need(fits(content, STATEMENT), "the statement has other fields than a receipt", ProofError)
+    predicate, subjects = content["predicate"], {}
+    for subject in content["subject"]:
         digest = subject["digest"]["sha256"]
         need(SHA256.fullmatch(digest), "a subject has no SHA-256 digest", ProofError)
         subjects[subject["name"]] = digest
-    statement.done()
-    need(subjects["plan"] == digest_of(plan), "the digest of the plan is wrong", ProofError)
-    need(not is_deep(predicate), "the statement is nested too deep", ProofError)
-    problems: list[str] = []
+    packages = predicate["environment"]["packages"]
+    need(fits([*packages.values()], [str]), "a version of a package is no text", ProofError)
+    right = digest_of(predicate["plan"])
+    need(subjects["plan"] == right, "the digest of the plan is wrong", ProofError)
+    proof, book = predicate["proof"], predicate["book"]
     verdict = None if proof is None else verify(proof.encode())
+    entries = [] if book is None else entries_of(book, key)
+    answers = sum(entry["kind"] == "release" for entry in entries)
+    problems = tuple(problems_of(predicate, verdict, entries))
+    author = predicate["author"].split(" ", 2)[2]
+    return Receipt(author, fingerprint(key), subjects, predicate, verdict, answers, problems)
+
+
+def problems_of(
+    predicate: dict[str, Any], verdict: Verdict | None, entries: list[dict[str, Any]]
+) -> Iterator[str]:
+    """Yield what is not as it should be, in sentences."""
+    plan, promised, training = predicate["plan"], predicate["promised"], predicate["training"]
     if verdict is None:
-        problems.append(f"no proof: {predicate['why_no_proof']}")
+        yield f"no proof: {predicate['why_no_proof']}"
     else:
         if verdict.word == "NOT PROVED":
-            problems.append(f"the proof does not prove its claim: {verdict.reason}")
+            yield f"the proof does not prove its claim: {verdict.reason}"
         if not are_same(plan, verdict.plan):
-            problems.append(OTHER_PROOF)
-        promised = predicate["promised"]
+            yield OTHER_PROOF
         bounds = {"epsilon": verdict.upper, "delta": verdict.delta}
-        if promised and any(bounds[name] > promised[name] for name in bounds):
-            problems.append("less epsilon or delta was promised than is proved")
-    if training is not None and not are_same(plan, training["plan"]):
-        problems.append(OTHER_RUN)
-    for audit in predicate["audits"]:
-        fallen = [row["subject"] for row in audit["findings"] if row["outcome"] == "falsified"]
-        problems += [f"an audit falsified the claim of {subject}" for subject in fallen]
-    answers = 0
-    if predicate["book"] is not None:
-        entries = entries_of(predicate["book"], key)
-        answers = sum(entry["kind"] == "release" for entry in entries)
-        if not are_same(plan, *charged(entries)):
-            problems.append(OTHER_CHARGE)
-        proofs = {entry["proof"] for entry in entries if entry.get("proof")}
-        if verdict is not None and proofs - {verdict.digest}:
-            problems.append(OTHER_DIGEST)
-    author = predicate["author"].split(" ", 2)[2]
-    return Receipt(author, fingerprint(key), subjects, predicate, verdict, answers, tuple(problems))
+        if promised and any(bounds[name] > promised[name] * (1 + ROUND_OFF) for name in bounds):
+            yield "less epsilon or delta was promised than is proved"
+        if {entry["proof"] for entry in entries if entry.get("proof")} - {verdict.digest}:
+            yield OTHER_DIGEST
+    if predicate["book"] is not None and not are_same(plan, *charged(entries)):
+        yield OTHER_CHARGE
+    if training is not None:
+        run = {name: training["run"][name] for name in TRAINING}
+        is_run = fits(run, TRAINING) and fits(training["relation"], str)
+        need(is_run, "the statement of training is none", ProofError)
+        if not are_same(plan, training["plan"]):
+            yield OTHER_RUN
+    for row in (row for audit in predicate["audits"] for row in audit["findings"]):
+        need(row["outcome"] in OUTCOMES, "a finding has another outcome", ProofError)
+        if row["outcome"] == "falsified":
+            yield f"an audit falsified the claim of {row['subject']}"
 
 
 def entries_of(book: dict[str, Any], key: bytes) -> list[dict[str, Any]]:
@@ -211,8 +262,8 @@ def without_claims(value: Any) -> Any:
 
 def are_same(plan: Any, *others: Any) -> bool:
     """Return whether other plans together release what a plan does."""
-    whole = {"kind": "Sequential", "parts": without_claims(list(others))}
-    return same_plan(without_claims(plan), whole)
+    together = {"kind": "Sequential", "parts": without_claims(list(others))}
+    return same_plan(without_claims(plan), together)
 
 
 def canonical(value: Any) -> str:

@@ -22,7 +22,7 @@ from .receipt import Receipt
 WIDTH, MARGIN = 80, 10
 SHOWN = 3  # parts, audits, files and reasons that are listed; then their number
 DIGITS = 10
-LONGEST = 90  # characters of a part of the plan
+PART_WIDTH = 90  # characters of a part of the plan
 
 
 def receipt_words(receipt: Receipt, is_key_known: bool = False) -> str:
@@ -41,8 +41,8 @@ def receipt_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, s
     """Yield the headings of a receipt, each with one sentence."""
     predicate, verdict = receipt.predicate, receipt.verdict
     whose = "the key that you gave" if is_key_known else "compare it with the author's, or give it"
-    made = predicate["made"][:19]
-    yield "SIGNED", f"by {receipt.author} on {made}; {receipt.fingerprint} ({whose})"
+    day = predicate["made"][:19]
+    yield "SIGNED", f"by {receipt.author} on {day}; {receipt.fingerprint} ({whose})"
     for problem in receipt.problems:
         yield "PROBLEM", problem
     parts = [cut(part) for part in shown_parts(predicate["plan"])]
@@ -80,12 +80,14 @@ def finding_words(row: dict[str, Any], same_code: bool) -> str:
     claim = row["claim"]["epsilon"]
     against = "" if claim is None else f" a claim of epsilon {claim:g}"
     bound = row["epsilon_lower"]
-    seen = "" if bound is None else f", epsilon at least {bound:.3g} ({row['confidence']:.0%} sure)"
+    at_least = (
+        "" if bound is None else f", epsilon at least {bound:.3g} ({row['confidence']:.0%} sure)"
+    )
     where = "" if same_code else ", of code that is not the receipt's"
     reasons = [reason["kind"] for reason in row["not_tested"]]
     return (
-        f"{row['subject']}: {row['outcome']}{against} in {row['runs'] or 0:,} runs{seen}{where}; "
-        f"not tested: {listed(reasons)}"
+        f"{row['subject']}: {row['outcome']}{against} in {row['runs'] or 0:,} runs{at_least}"
+        f"{where}; not tested: {listed(reasons)}"
     )
 
 
@@ -129,13 +131,13 @@ def claimed_words(receipt: Receipt) -> Iterator[str]:
 
 def listed(names: list[str]) -> str:
     """Return names in words, the first few and how many more there are."""
-    more = f" and {len(names) - SHOWN:,} more" * (len(names) > SHOWN)
-    return (", ".join(names[:SHOWN]) + more) or "nothing"
+    others = f" and {len(names) - SHOWN:,} more" * (len(names) > SHOWN)
+    return (", ".join(names[:SHOWN]) + others) or "nothing"
 
 
 def cut(text: str) -> str:
     """Return a text, or its beginning where it is long."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= PART_WIDTH else f"{text[: PART_WIDTH - 3]}..."
 
 
 def short(value: float, side: int) -> str:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -26,7 +27,14 @@ from accountant.publishing.model_card import model_card
 from accountant.publishing.receipt import FINDING
 from accountant.reports.receipt_page import receipt_page
 from accountant.verifier import ProofError, check_receipt, receipt_words
-from accountant.verifier.receipt import PREDICATE, canonical, fingerprint, signed_message
+from accountant.verifier.receipt import (
+    NOTHING,
+    NUMBER,
+    STATEMENT,
+    canonical,
+    fingerprint,
+    signed_message,
+)
 from accountant.verifier.receipt_words import receipt_lines
 from algorithms.frames import Category, Number, Schema, count, median
 from audits.__main__ import main as audits
@@ -144,11 +152,29 @@ def test_the_checkpoint_in_a_receipt_is_one_of_the_book(run, document):
         )
 
 
+KINDS = {"string": (str,), "number": NUMBER, "integer": (int,), "null": (NOTHING,),
+         "object": (dict,)}  # fmt: skip
+
+
+def shape_of(schema):
+    """A schema as the checker states the shape of a statement."""
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if kinds == ["array"]:
+        return [shape_of(schema["items"])]
+    table = {name: shape_of(inner) for name, inner in schema.get("properties", {}).items()}
+    choices = sorted(
+        (one for kind in kinds for one in KINDS[kind]), key=lambda kind: kind != NOTHING
+    )
+    choices = tuple(table if table and choice is dict else choice for choice in choices)
+    return choices[0] if len(choices) == 1 else choices
+
+
 def test_a_receipt_fits_its_schema(run, document):
     schema = json.loads((DOCS / "receipt.schema.json").read_text())
     assert list(errors(json.loads(payload_of(document)), schema)) == []
     predicate = schema["properties"]["predicate"]["properties"]
-    assert set(predicate) == set(PREDICATE)
+    assert shape_of(schema)["subject"] == STATEMENT["subject"]
+    assert shape_of(schema["properties"]["predicate"]) == STATEMENT["predicate"]
     assert (
         set(predicate["audits"]["items"]["properties"]["findings"]["items"]["required"])
         == FINDING_FIELDS
@@ -295,6 +321,45 @@ def test_what_an_author_signs_must_still_fit_together(run, document, change):
         check_receipt(changed(run, document, change))
 
 
+def paths_in(value, path=()):
+    """The paths to all values inside a value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, inner in inside if isinstance(value, dict | list) else ():
+        yield (*path, name)
+        yield from paths_in(inner, (*path, name))
+
+
+JUNK = [None, 0, -1, 1e308, True, "", "x" * 50, [], {}, [[]], [None], "\n\n", 10**30,
+        {"kind": "Repeat", "part": {}, "count": -5}, {"kind": "Claimed"}, {"epsilon": "a"}]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_an_author_signs_is_refused_or_shown(run, document, seed):
+    rng = random.Random(seed)
+
+    def change(_, statement):
+        path = rng.choice(list(paths_in(statement)))
+        for name in path[:-1]:
+            statement = statement[name]
+        statement[path[-1]] = rng.choice(JUNK)
+
+    try:
+        forged = changed(run, document, change)
+    except (KeyError, TypeError, AttributeError, IndexError):
+        return  # the predicate itself was replaced
+    try:
+        receipt = check_receipt(forged)
+    except ProofError:
+        return
+    assert receipt_words(receipt).startswith("SIGNED")
+    assert "<html" in receipt_page(receipt)
+    assert model_card(receipt, forged).startswith("## ")
+
+
+def without_entries(predicate, _):
+    predicate["book"]["dataset"] = "nobody"
+
+
 def other_plan(predicate, statement):
     predicate["plan"] = {"kind": "Laplace", "scale": 2.0}
     statement["subject"][0]["digest"]["sha256"] = hashlib.sha256(
@@ -319,6 +384,7 @@ def leave_out_the_proof(predicate, _):
     [
         (other_plan, "the proof is of another plan"),
         (other_plan, "the entries of the book charge something else than the plan"),
+        (without_entries, "the entries of the book charge something else than the plan"),
         (lower_promise, "less epsilon or delta was promised than is proved"),
         (falsify, "an audit falsified the claim of released:jobs"),
         (leave_out_the_proof, "no proof: I did not like it"),

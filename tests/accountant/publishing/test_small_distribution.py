@@ -1,4 +1,7 @@
-"""`dp-attest-verify`: the checker as a distribution of its own, built here and run by itself."""
+"""`dp-attest-verify`: the checker as a distribution of its own, built here and run by itself.
+
+docs/receipts.md says that it is two packages.
+"""
 
 import subprocess
 import sys
