@@ -329,8 +329,10 @@ def paths_in(value, path=()):
         yield from paths_in(inner, (*path, name))
 
 
-JUNK = [None, 0, -1, 1e308, True, "", "x" * 50, [], {}, [[]], [None], "\n\n", 10**30,
-        {"kind": "Repeat", "part": {}, "count": -5}, {"kind": "Claimed"}, {"epsilon": "a"}]  # fmt: skip
+JUNK = [
+    None, 0, -1, 1e308, True, "", "x" * 50, [], {}, [[]], [None], "\n\n", 10**30,
+    {"kind": "Repeat", "part": {}, "count": -5}, {"kind": "Claimed"}, {"epsilon": "a"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(40))
