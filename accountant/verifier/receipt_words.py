@@ -22,7 +22,7 @@ from .receipt import Receipt
 WIDTH, MARGIN = 80, 10
 SHOWN = 3  # parts, audits, files and reasons that are listed; then their number
 DIGITS = 10
-PART_WIDTH = 90  # characters of a part of the plan
+PART_WIDTH, SENTENCE_WIDTH = 90, 400  # characters of a part of the plan, and of a sentence
 
 
 def receipt_words(receipt: Receipt, is_key_known: bool = False) -> str:
@@ -38,14 +38,21 @@ def receipt_words(receipt: Receipt, is_key_known: bool = False) -> str:
 
 
 def receipt_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, str]]:
-    """Yield the headings of a receipt, each with one sentence."""
-    predicate, verdict = receipt.predicate, receipt.verdict
+    """Yield the headings of a receipt, each with one sentence, of a few hundred letters at most."""
+    for heading, sentence in all_lines(receipt, is_key_known):
+        yield heading, cut(sentence, SENTENCE_WIDTH)
+
+
+def all_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, str]]:
+    """Yield the headings of a receipt, each with one sentence of any length."""
+    predicate, verdict, problems = receipt.predicate, receipt.verdict, receipt.problems
     whose = "the key that you gave" if is_key_known else "compare it with the author's, or give it"
     day = predicate["made"][:19]
     yield "SIGNED", f"by {receipt.author} on {day}; {receipt.fingerprint} ({whose})"
-    for problem in receipt.problems:
-        yield "PROBLEM", problem
-    parts = [cut(part) for part in shown_parts(predicate["plan"])]
+    yield from (("PROBLEM", problem) for problem in problems[:SHOWN])
+    if len(problems) > SHOWN:
+        yield "PROBLEM", f"and {len(problems) - SHOWN:,} more"
+    parts = shown_parts(predicate["plan"])
     if verdict is not None and verdict.word != "NOT PROVED":
         lower = f"at least {short(verdict.lower, -1)} and " * (verdict.word == "PROVED")
         ends = f"{lower}at most {short(verdict.upper, 1)}"
@@ -58,21 +65,19 @@ def receipt_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, s
         end = f"the head that {receipt.author} signed" if checkpoint else f"the head {head[:16]}"
         is_opening = json.loads(book["entries"][0])["kind"] == "dataset"
         start = "from its opening on" if is_opening else "from a later entry on"
-        yield (
-            "RECORDED",
-            (
-                f"{count:,} entries of the book {book['id']} with {receipt.answers:,} answers, one "
-                f"chain up to {end}; they charge the plan to {book['dataset']!r}, {start}"
-            ),
-        )
-    for audit in predicate["audits"]:
-        for row in audit["findings"][:SHOWN]:
-            yield "AUDITED", finding_words(row, is_same_code(audit, predicate["code"]))
-        if len(audit["findings"]) > SHOWN:
-            yield "AUDITED", f"{len(audit['findings']) - SHOWN:,} more subjects in {audit['file']}"
-    if not predicate["audits"]:
+        sentence = f"{count:,} entries of the book {book['id']} with {receipt.answers:,} answers, "
+        sentence += f"one chain up to {end}; they charge the plan to {book['dataset']!r}, {start}"
+        yield "RECORDED", sentence
+    audits = predicate["audits"]
+    rows = [(row, is_same_code(audit, predicate["code"]))
+            for audit in audits for row in audit["findings"]]  # fmt: skip
+    yield from (("AUDITED", finding_words(*row)) for row in rows[:SHOWN])
+    if len(rows) > SHOWN:
+        survived = sum(row["outcome"] == "survived" for row, _ in rows[SHOWN:])
+        yield "AUDITED", f"{len(rows) - SHOWN:,} more subjects, of which {survived:,} survived"
+    if not rows:
         yield "CLAIMED", "the code releases what the plan says: no audit is in the receipt"
-    yield from ((("CLAIMED"), sentence) for sentence in claimed_words(receipt))
+    yield from (("CLAIMED", sentence) for sentence in claimed_words(receipt))
 
 
 def finding_words(row: dict[str, Any], same_code: bool) -> str:
@@ -86,8 +91,8 @@ def finding_words(row: dict[str, Any], same_code: bool) -> str:
     where = "" if same_code else ", of code that is not the receipt's"
     reasons = [reason["kind"] for reason in row["not_tested"]]
     return (
-        f"{row['subject']}: {row['outcome']}{against} in {row['runs'] or 0:,} runs{at_least}"
-        f"{where}; not tested: {listed(reasons)}"
+        f"{cut(row['subject'], PART_WIDTH)}: {row['outcome']}{against} in {row['runs'] or 0:,} "
+        f"runs{at_least}{where}; not tested: {listed(reasons)}"
     )
 
 
@@ -132,12 +137,12 @@ def claimed_words(receipt: Receipt) -> Iterator[str]:
 def listed(names: list[str]) -> str:
     """Return names in words, the first few and how many more there are."""
     others = f" and {len(names) - SHOWN:,} more" * (len(names) > SHOWN)
-    return (", ".join(names[:SHOWN]) + others) or "nothing"
+    return (", ".join(cut(name, PART_WIDTH) for name in names[:SHOWN]) + others) or "nothing"
 
 
-def cut(text: str) -> str:
+def cut(text: str, width: int) -> str:
     """Return a text, or its beginning where it is long."""
-    return text if len(text) <= PART_WIDTH else f"{text[: PART_WIDTH - 3]}..."
+    return text if len(text) <= width else f"{text[: width - 3]}..."
 
 
 def short(value: float, side: int) -> str:

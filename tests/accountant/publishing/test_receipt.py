@@ -16,6 +16,7 @@ from accountant import (
     Book,
     Budget,
     ParameterError,
+    PureLoss,
     RoleRefused,
     Shuffled,
     Tight,
@@ -32,6 +33,7 @@ from accountant.verifier.receipt import (
     NUMBER,
     STATEMENT,
     canonical,
+    digest_of,
     fingerprint,
     signed_message,
 )
@@ -249,6 +251,45 @@ def test_every_changed_part_of_the_statement_is_refused(document, kind):
             envelope["payload"] = base64.b64encode(forged).decode()
             with pytest.raises(ProofError):
                 check_receipt(canonical(envelope).encode())
+
+
+def test_a_receipt_of_much_is_one_screen_too(run, document):
+    def change(predicate, statement):
+        audit = predicate["audits"][0]
+        rows = [audit["findings"][0] | {"subject": f"{k} " + "x" * 900} for k in range(50)]
+        audit["findings"] = [row | {"outcome": ("survived", "falsified")[k % 2]}
+                             for k, row in enumerate(rows)]  # fmt: skip
+        predicate["code"] = 99 * [{"name": "y" * 900, "sha256": "0" * 64}]
+        statement["subject"] += [{"name": f"{k} " + "z" * 900, "digest": {"sha256": "0" * 64}}
+                                 for k in range(99)]  # fmt: skip
+
+    receipt = check_receipt(changed(run, document, change))
+    screen = receipt_words(receipt)
+    assert len(screen.splitlines()) < 60
+    assert "PROBLEM   and 22 more" in screen
+    assert "47 more subjects, of which 23 survived" in screen
+    assert "of code that is not the receipt's" in " ".join(screen.split())
+
+
+def test_a_claim_that_is_not_the_mechanisms_own_is_refused_where_it_is_known(
+    run, document, tmp_path, capsys
+):
+    proof = json.loads(Tight().certify(PureLoss(0.1), 0.0, proof=tmp_path / "p.json") and
+                       (tmp_path / "p.json").read_text())  # fmt: skip
+    claim = {"kind": "Claimed", "mechanism": {"kind": "Laplace", "scale": 0.01},
+             "loss": {"kind": "PureLoss", "epsilon": 0.1}}  # fmt: skip
+
+    def change(predicate, statement):
+        predicate.update(plan=claim, proof=canonical(proof | {"plan": claim}), book=None)
+        statement["subject"][0]["digest"]["sha256"] = digest_of(claim)
+
+    out = tmp_path / "receipt.json"
+    out.write_bytes(changed(run, document, change))
+    screen = " ".join(receipt_words(check_receipt(out.read_bytes())).split())
+    assert "Laplace(scale=0.01) as claimed (PureLoss(epsilon=0.1))" in screen
+    assert "the losses of Laplace are as that mechanism claims" in screen
+    assert main(["receipt", "verify", f"{out}"]) == 2
+    assert "of what mechanisms claim" in capsys.readouterr().err
 
 
 def test_an_envelope_of_another_form_is_refused(run, document):
