@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-from accountant.formatting import escape_control
+from accountant.formatting import escape_control, format_upper
 from accountant.training.statement import FALSE_POSITIVES, rates_of_epsilon
 from accountant.verifier import Receipt
 from accountant.verifier.receipt_words import receipt_lines
@@ -28,7 +28,7 @@ def card_lines(receipt: Receipt, document: bytes) -> Iterator[str]:
         advantage, power = rates_of_epsilon(verdict.upper, verdict.delta)
         yield (
             f"- **Attacks**: from the proved epsilon, membership inference has an advantage of at "
-            f"most {advantage:.3g}, and finds at most {100 * power:.3g} % of members at "
-            f"{100 * FALSE_POSITIVES:g} % false alarms"
+            f"most {format_upper(advantage, 3)}, and finds at most {format_upper(100 * power, 3)} % "
+            f"of members at {100 * FALSE_POSITIVES:g} % false alarms"
         )
     yield f"- **Receipt**: SHA-256 {digest}; `dp-attest-verify receipt.json` checks it"
