@@ -26,9 +26,10 @@ def card_lines(receipt: Receipt, document: bytes) -> Iterator[str]:
         yield f"- **{heading.capitalize()}**: {escape_control(text)}"
     if verdict is not None and verdict.word != "NOT PROVED":
         advantage, power = rates_of_epsilon(verdict.upper, verdict.delta)
+        share = f"{format_upper(100 * power, 3)} % of members"
         yield (
             f"- **Attacks**: from the proved epsilon, membership inference has an advantage of at "
-            f"most {format_upper(advantage, 3)}, and finds at most {format_upper(100 * power, 3)} % "
-            f"of members at {100 * FALSE_POSITIVES:g} % false alarms"
+            f"most {format_upper(advantage, 3)}, and finds at most {share} at "
+            f"{100 * FALSE_POSITIVES:g} % false alarms"
         )
     yield f"- **Receipt**: SHA-256 {digest}; `dp-attest-verify receipt.json` checks it"

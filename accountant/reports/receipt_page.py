@@ -86,7 +86,9 @@ def elements(receipt: Receipt) -> Iterator[Heading]:
     yield Heading("AI model design", run)
     yield Heading("AI model analysis", audited_words(receipt))
     yield Heading("AI model testing and resistance to attacks", resistance_words(receipt))
-    yield Heading("Documentation", "plan, proof, findings, entries and digests: this receipt")
+    names = ("plan", "proof", "audits", "book", "training", "code")
+    parts = [name for name in names if receipt.predicate[name]]
+    yield Heading("Documentation", f"this receipt holds: {', '.join(parts)}")
 
 
 def proved_words(receipt: Receipt) -> str:

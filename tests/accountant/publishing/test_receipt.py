@@ -492,6 +492,33 @@ def test_what_cannot_be_joined_is_refused(run, tmp_path):
         run.receipt(since=10_000)
 
 
+def test_a_book_without_roles_and_a_part_of_it(run, tmp_path):
+    key = run.people.keys["ana"]
+    with Book.create(f"sqlite:///{tmp_path}/plain.db") as book:
+        book.dataset("d", Budget(1.0))
+        with book.ledger("d", np.ones(5)) as ledger:
+            ledger.release(Laplace(10.0), np.sum)
+            ledger.release(Laplace(20.0), np.sum)
+        lines = book.history("d")
+        options = {"book": book, "dataset": "d", "author": "ana"}
+        whole = check_receipt(make_receipt(key, **options))
+        part = check_receipt(make_receipt(key, since=lines[1].seq, **options))
+        first = check_receipt(make_receipt(key, until=lines[1].seq - 1, **options))
+        assert [one.answers for one in (whole, part, first)] == [2, 1, 1]
+        for receipt, epsilon in ((whole, 0.15), (part, 0.05), (first, 0.1)):
+            assert receipt.verdict.upper == pytest.approx(epsilon, rel=1e-9)
+            assert book.verify(receipt.predicate["book"]["head"]).entries == 6
+        assert "from its opening on" in " ".join(receipt_words(whole).split())
+        assert "from a later entry on" in " ".join(receipt_words(part).split())
+        for wrong in ({"since": 1}, {"since": True}, {"until": 99}, {"since": 5, "until": 4}):
+            with pytest.raises(ParameterError, match="must be a whole number"):
+                make_receipt(key, **wrong, **options)
+        with pytest.raises(ParameterError, match="one with a charge among the entries"):
+            make_receipt(key, until=2, **options)
+        with pytest.raises(ParameterError, match="charge something else than the plan"):
+            make_receipt(key, plan=Laplace(10.0), **options)
+
+
 def test_the_command_makes_and_verifies(run, tmp_path, capsys):
     out, key = tmp_path / "receipt.json", run.people.keys["ana"]
     public = tmp_path / "ana.pub"
