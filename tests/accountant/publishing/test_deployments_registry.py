@@ -149,6 +149,14 @@ def test_a_relation_that_nobody_stated_is_asked_for(book):
     assert loss["privacy_unit_details"] == "One visit more or less."
 
 
+def test_the_example_of_the_page_is_a_record(book):
+    page = (SNAPSHOT.parents[2] / "docs" / "receipts.md").read_text(encoding="utf-8")
+    words = page.split("```toml\n")[1].split("```")[0]
+    deployment = record(book, words)
+    assert list(errors(deployment, SCHEMA)) == []
+    assert deployment["tier"] == 1
+
+
 def test_a_lower_tier_asks_for_less(book):
     words = re.sub(r"tier = 3", "tier = 1", WORDS)
     words = re.sub(r"\[deployment_model\][^\[]*", "", words)
