@@ -42,6 +42,9 @@ def test_it_is_two_packages(wheel):
             if line.startswith("Requires-Dist")
         ]  # fmt: skip
     assert needs == ["Requires-Dist: python-flint<1,>=0.9"]
+    # a link would lead out of the source distribution
+    assert not (FOLDER / "LICENSE").is_symlink()
+    assert (FOLDER / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
 def test_its_modules_are_those_of_the_checker(wheel):
