@@ -34,7 +34,7 @@ from flint import ctx
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan
 from accountant.proofs.allocation_parameters import allocation_entry
-from accountant.proofs.claimed_losses import claims_of, kind_of, proof_plan
+from accountant.proofs.claimed_losses import proof_plan
 from accountant.proofs.contour_parameters import Entry, Items, contour_entries, moment_entry
 from accountant.proofs.float_pairs import listed_masses
 from accountant.proofs.lattice_parameters import lattice_entry
@@ -47,6 +47,7 @@ from accountant.verifier.choices import alternatives, on_path
 from accountant.verifier.document import Fields
 from accountant.verifier.largest_losses import largest_sum
 from accountant.verifier.lattice_sums import composed
+from accountant.verifier.plan_parts import claims_of, kind_of
 from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
 from accountant.verifier.verdict import FAILURES
 
