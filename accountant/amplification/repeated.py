@@ -19,11 +19,12 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from accountant.amplification.best_run_pair import best_run_pair
 from accountant.amplification.tries import NegativeBinomial, PoissonTries, Tries
-from accountant.composition.composed_loss import loss_of_plan
+from accountant.composition.composed_loss import loss_of_plan, losses_of_items
+from accountant.composition.composition import attained_losses
 from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import lower_hull
-from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.numerics import Array
@@ -31,7 +32,7 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP, round_up
 from accountant.numerics.search import least_float_that, minimum_of_one_valley
 from accountant.plans.adjacency import Adjacency
-from accountant.plans.plan import Item, Plan, as_plan
+from accountant.plans.plan import Item, Plan, Sequential, as_plan
 
 # Ends and number of the values of ln(order - 1) that are tried.  Every order gives a valid bound:
 # more of them would only bring the first choice nearer to the best one.
@@ -136,14 +137,20 @@ class Repeated(Loss):
 
     @property
     def attained_pair(self) -> Loss:
-        """The pair of one run: a score that is always the same releases just that.
+        """The pair of the best run by an explicit score, or that of one run, or no loss."""
+        return loss_of_plan(Sequential(n * pair for pair, n in self.attained_items(1)))
 
-        A Poisson number may be 0, and no pair below a numerical profile is known; in both cases it
-        is a pair of equal distributions, which loses nothing.
+    def attained_items(self, count: int) -> list[tuple[Loss, int]]:
+        """Return the pair of an explicit score that costs much where it is released so often.
+
+        Where none is known, it is that of one run: a score that is always the same releases just
+        that.  A Poisson number may be 0, and then nothing is released.
         """
-        if isinstance(self.tries, PoissonTries) or self.loss.numerics.is_numerical:
-            return PairLoss((1.0,), (1.0,))
-        return self.loss.attained_pair
+        items = attained_losses(losses_of_items(list(self.part.losses())))
+        pair = best_run_pair(tuple(items), self.tries, count)
+        if pair is not None:
+            return [(pair, count)]
+        return [] if isinstance(self.tries, PoissonTries) else [(x, n * count) for x, n in items]
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the least bound of the order and of all greater orders that are tried.

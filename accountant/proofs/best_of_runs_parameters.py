@@ -12,7 +12,6 @@ Mathematics: docs/proofs/repeated.md, 4.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
@@ -33,7 +32,8 @@ from accountant.verifier.releases import Release
 from accountant.verifier.verdict import BUDGET, FAILURES
 
 TAILS, PARTS, CORNERS = 64, 16, 16
-ENDS_OF_LATTICE = 4  # points that one lattice serves
+# Points that one lattice serves; a contour with more nodes takes longer to check than its share.
+ENDS_OF_LATTICE, LONG_POINT = 4, 300
 # A point is taken whose bound on delta is within this share of the profile in floats; the profile
 # of the best run may be that much larger at the end that is searched.
 SHARE = 1e-3
@@ -139,18 +139,23 @@ class BestOfRuns:
                 for _, bound in points_of_run(json.loads(json.dumps([row])), self._runs, back)
             ]
 
+        long_entries = []
         with suppress(NoMethod):
-            for entry in method_entries(self._runs, back, delta, end, SHARE**2, lower=False):
+            for entry in method_entries(self._runs, back, delta, end, SHARE / 4, lower=False):
+                if entry.get("nodes", 0) > LONG_POINT:
+                    long_entries.append(entry)
+                    continue
                 with suppress(*FAILURES):
                     if bounds(entry, [end])[0] <= delta * (1 + SHARE):
                         return [{**entry, "ends": [end.hex()]}], 1
-        few = points[:ENDS_OF_LATTICE]
-        ends = [end for end, _ in few]
-        with suppress(NoMethod, *FAILURES):
-            entry = lattice_entry(self._runs, back, *few[len(few) // 2])
-            bounds(entry, ends)
-            return [{**entry, "ends": [end.hex() for end in ends]}], len(few)
-        return [], 1
+        for size in (min(ENDS_OF_LATTICE, len(points)), 1):
+            ends = [end for end, _ in points[:size]]
+            with suppress(NoMethod, *FAILURES):
+                entry = lattice_entry(self._runs, back, *points[size // 2])
+                shown = bounds(entry, ends)
+                if all(x <= y * (1 + SHARE) for x, (_, y) in zip(shown, points, strict=False)):
+                    return [{**entry, "ends": [end.hex() for end in ends]}], size
+        return [{**entry, "ends": [end.hex()]} for entry in long_entries[:1]], 1
 
 
 def terms_table(terms: ProfileTerms) -> Entry:

@@ -25,8 +25,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from flint import ctx
@@ -118,7 +119,7 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
             if isinstance(item, Repeated)
             for release in read_plan(proof_plan(item, decimal=decimal), decimal=decimal)
         }
-        document |= Search(options, bests, float(delta), float(lower), float(upper)).entries()
+        document |= Search(options, float(delta), float(lower), float(upper), bests).entries()
     except (NoProof, NoMethod, ProofError) as error:
         why = f"{error}{_whose(fields, str(error), decimal=decimal)}"
         raise UnsupportedPlan(plan, PROOFS, without_proof(why)) from None
@@ -167,17 +168,17 @@ class Search:
     Methods that prove an end of the certificate itself are tried first.  Where there is none, pairs
     on a lattice prove an interval that is a little wider.
 
-    ``options`` are the alternatives of the plan, ``bests`` the losses of the releases that are the
-    best of a random number of runs, and the other arguments are the certificate's.
+    ``options`` are the alternatives of the plan, and ``bests`` the losses of its releases that are
+    the best of a random number of runs.  The other arguments are the certificate's.
     """
 
     def __init__(
         self,
         options: list[Any],
-        bests: dict[Any, Repeated],
         delta: float,
         lower: float,
         upper: float,
+        bests: Mapping[Any, Repeated] = MappingProxyType({}),
     ) -> None:
         self._alternatives, self._bests, self._delta = options, bests, delta
         # For each direction the tables of its bests of runs, for the upper end.
@@ -216,8 +217,15 @@ class Search:
         """
         entry: Entry | None = None  # the last precise one
         wider: list[Shown] = []
-        if self._is_one_best(direction) and self._delta:
-            return self._above_one_best(direction)
+        releases = self._alternatives[direction.number]
+        if self._delta and list(releases.values()) == [1] and next(iter(releases))[0] == "best":
+            # The plan is the best of a random number of runs and nothing else.
+            (release,) = releases
+            best = BestOfRuns(release, self._bests[release], direction.back)
+            table, end = best.table(self._delta, self._upper)
+            self._tables[direction] = [table]
+            head = self._head(direction, lower=False)
+            return Shown({**head, "road": "enumeration", "bits": 128}, max(end, self._upper))
         if self._delta and self._tables_of_bests(direction):
             return min(self._wider(direction), key=lambda shown: shown.end)
         # `NoMethod` ends the precise entries: the method is a lattice, or a contour is too long.
@@ -242,20 +250,6 @@ class Search:
             return Shown(entry, self._upper)
         return min(wider, key=lambda shown: shown.end)
 
-    def _is_one_best(self, direction: Direction) -> bool:
-        """Return whether an alternative is the best of a random number of runs and nothing else."""
-        releases = self._alternatives[direction.number]
-        return list(releases.values()) == [1] and next(iter(releases))[0] == "best"
-
-    def _above_one_best(self, direction: Direction) -> Shown:
-        """Return the entry of one best of runs, and the end that it shows."""
-        (release,) = self._alternatives[direction.number]
-        best = BestOfRuns(release, self._bests[release], direction.back)
-        table, end = best.table(self._delta, self._upper)
-        self._tables[direction] = [table]
-        head = self._head(direction, lower=False)
-        return Shown({**head, "road": "enumeration", "bits": 128}, max(end, self._upper))
-
     def _tables_of_bests(self, direction: Direction) -> list[Entry]:
         """Return the table of each best of runs of an alternative, for the upper end."""
         if direction not in self._tables:
@@ -277,10 +271,10 @@ class Search:
             for stretch in STRETCHES:
                 end = self._upper * (1 + stretch)
                 with suppress(NoMethod):
-                    for entry in method_entries(
+                    for fields in method_entries(
                         items, direction.back, self._delta, end, stretch * end / 10, lower=False
                     ):
-                        entry = {**self._head(direction, lower=False), **entry}
+                        entry = {**self._head(direction, lower=False), **fields}
                         if self._holds(entry, lower=False, end=end):
                             return [Shown(entry, end)]
         with suppress(NoMethod, *FAILURES):
@@ -310,10 +304,12 @@ class Search:
                 has_method = False
             # A lattice may show a lower end below the certificate's: where there is no other
             # method; where an entry may only have failed because it was smoothed or long; and in a
-            # plan with sets, where the certificate's end may not be that of any path.
+            # plan with sets or bests of runs, where the certificate's end may not be that of any
+            # path, or of one run.
             if (
                 not has_method
                 or self._has_sets(direction)
+                or not self._bests.keys().isdisjoint(self._alternatives[direction.number])
                 or any(map(_may_be_wider, failed_entries))
             ):
                 coarse.append(direction)

@@ -81,9 +81,9 @@ def pair_above_best(release: Release, back: bool, table: Fields) -> Release:
 
     Theorem (`mirrored_delta`): at e < 0, delta is 1 - e^e (1 - d(-e)), d of Q against P.
 
-    Theorem (`polygon`: grid_pairs.md): delta is convex in e^e, and at most the polygon through
-    (0, 1), bounds at some knots, and constant from there on.  The polygon is the delta of the pair
-    of masses q_j at the losses of the knots, the change of its slope, and p_j = e^loss q_j.
+    Theorem (`chords_of_a_set`): delta is convex in e^e, and so at most the polygon through (0, 1)
+    and bounds at some knots, which is constant after the last one.  The polygon is the delta of the
+    pair of masses q_j at the losses of the knots, the change of its slope, and p_j = e^loss q_j.
     """
     _, tries, runs = release
     items: Items = []
@@ -142,7 +142,10 @@ def points_of_run(rows: list[Any], items: Items, back: bool) -> Points:
     points: Points = []
     for row in rows:
         fields = Fields(row, "a point")
-        ends, method = reals(fields, "ends", -1e6, 1e6), fields.take("road", fits=METHODS.__contains__)
+        ends, method = (
+            reals(fields, "ends", -1e6, 1e6),
+            fields.take("road", fits=METHODS.__contains__),
+        )
         with ctx.workprec(fields.whole("bits", 64, 4096)):
             if method == "lattice":
                 bounds = composed(items, back, fields, above=True)
@@ -202,8 +205,8 @@ def best_profile(
         for y in [arb(0), *corners[:-1]]
     ]
     heights.append(arb(0))
-    abscissas = [arb(0), *corners]
-    slopes = [(h - g) / (y - x) for (x, y), (g, h) in zip(pairwise(abscissas), pairwise(heights))]
+    points_of_polygon = zip([arb(0), *corners], heights, strict=True)
+    slopes = [(h - g) / (y - x) for (x, g), (y, h) in pairwise(points_of_polygon)]
     # The polygon is convex up to the radii of its heights: a weight that may be negative is raised
     # to 0, which raises the sum.
     mean = mean_of_tries(tries)
@@ -225,7 +228,7 @@ def best_profile(
 
 
 def delta_between(points: Points, epsilon: arb) -> arb:
-    """Return a bound on delta by the chord of two points, as delta is convex in e^epsilon and falls.
+    """Return a bound on delta by the chord of two points: delta is convex in e^epsilon, and falls.
 
     Below the first point the chord begins at delta = 1 where e^epsilon = 0; beyond the last point
     delta is at most what it is there.

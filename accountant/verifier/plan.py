@@ -179,7 +179,11 @@ HOLDERS: dict[str, Callable[[Node], Releases]] = {
     "Claimed": claimed,
     "Repeated": best_of_runs,
 }
-ALONE_ONLY = {"Parallel", "Grouped", "Repeated"}  # kinds that are read for one record, not inside a group
+ALONE_ONLY = {
+    "Parallel",
+    "Grouped",
+    "Repeated",
+}  # kinds that are read for one record, not inside a group
 
 
 def released_by_leaf(node: Node) -> Releases:
