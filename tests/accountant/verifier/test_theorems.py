@@ -19,7 +19,7 @@ from scipy.special import iv, ndtr, ndtri
 from scipy.stats import norm
 
 import accountant.verifier
-from tests.accountant.verifier import lattice_theorems
+from tests.accountant.verifier import best_of_runs_theorems, lattice_theorems
 from tests.accountant.verifier.theorem_tools import (
     chernoff_constant,
     g,
@@ -411,6 +411,7 @@ THEOREMS = [
     rotated_log_normal, geometric_tail, theta_constant, narrower_gaussian, sums_by_integrals,
     geometric_noise, worst_odds, staircase_pair, word_ranges, curvature_at_zero, summed_noise,
     waves_of_a_sum, sub_gaussian_shares, *lattice_theorems.THEOREMS,
+    *best_of_runs_theorems.THEOREMS,
 ]  # fmt: skip
 
 
