@@ -305,8 +305,8 @@ class Search:
                 has_method = False
             # A lattice may show a lower end below the certificate's: where there is no other
             # method; where an entry may only have failed because it was smoothed or long; and in a
-            # plan with sets, bounds or bests of runs, where the certificate's end may not be that of
-            # any path, of any pair, or of one run.
+            # plan with sets, bounds or bests of runs, where the certificate's end may not be that
+            # of any path, of any pair, or of one run.
             releases = self._alternatives[direction.number]
             if (
                 not has_method
