@@ -35,6 +35,7 @@ from accountant import (
 )
 from accountant.correlated_noise.gram_bounds import greatest_sum
 from audits.statistics.binomial_bounds import clopper_pearson_lower
+from tests.heldout.dp_accounting_suite import cases
 from tests.heldout.peer_rows import BETTER, DISAGREES, PASSED, REFUSED, PeerRow
 
 MANY = 10**9  # participations, where only the separation limits them
@@ -275,15 +276,6 @@ class Answers:
 
         stack.enter_context(mock.patch.object(unittest.TestCase, "assertRaisesRegex", refuses))
         return stack
-
-
-def cases(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
-    """The cases of a suite of suites."""
-    for one in suite:
-        if isinstance(one, unittest.TestSuite):
-            yield from cases(one)
-        else:
-            yield one
 
 
 def row_of(title: str, case: unittest.TestCase) -> PeerRow | None:

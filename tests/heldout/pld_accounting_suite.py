@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from accountant import GaussianLoss, RandomAllocation, Tight
 from tests.heldout.peer_rows import BETTER, DISAGREES, PASSED, PeerRow
@@ -105,12 +106,12 @@ def rows(runs: tuple[tuple[float, int, int, int, float], ...] = RUNS) -> Iterato
             yield judged("order", f"{case}, epsilon {epsilon:.4g}",
                          least <= ours + slack and (ours <= most + slack or picks > 1), nearer,
                          f"{least} <= {ours} <= {most}")  # fmt: skip
-        theirs_high, theirs_low = api.gaussian_allocation_epsilon_range(
-            delta=delta, sigma=noise, num_steps=steps, num_selected=picks, num_epochs=epochs
-        )
+        theirs_low, theirs_high = (
+            brentq(lambda e, b=bound: profile([pair for (_, c), pair in pairs.items() if c is b], e)
+                   - delta, -1.0, 2 * high + 1)
+            for bound in (below, above)
+        )  # fmt: skip
         meet = max(low, theirs_low) <= min(high, theirs_high) * (1 + ROUNDING)
-        narrower = f"narrower: {(high - low) / (theirs_high - theirs_low):.0e} of its width"
-        better = narrower if high - low < theirs_high - theirs_low else ""
-        row = judged("epsilon", f"{case}, delta {delta}", meet, better,
+        better = "narrower" if high - low < theirs_high - theirs_low else ""
+        yield judged("epsilon", f"{case}, delta {delta}", meet, better,
                      f"[{low}, {high}] against [{theirs_low}, {theirs_high}]")  # fmt: skip
-        yield row
