@@ -58,8 +58,13 @@ def autodp_package_rows() -> Iterator[PeerRow]:
         one = sample(mechanism_zoo.ExactGaussianMechanism(noise), rate)
         whole = compose([one], [steps])
         orders = [order for order, _ in pairs]
-        for order, ours in zip(orders, renyi_divergences(rate, noise, steps, orders).tolist(), strict=True):  # noqa: E501
-            theirs, case = float(whole.get_RDP(order)), f"rate {rate}, noise {noise}, {steps} steps, order {order}"  # noqa: E501
+        for order, ours in zip(
+            orders, renyi_divergences(rate, noise, steps, orders).tolist(), strict=True
+        ):  # noqa: E501
+            theirs, case = (
+                float(whole.get_RDP(order)),
+                f"rate {rate}, noise {noise}, {steps} steps, order {order}",
+            )  # noqa: E501
             if ours <= theirs * (1 + AUTODP_AGREES):
                 better = ours < theirs * (1 - TOO_LOW)
                 yield PeerRow(suite, case, BETTER if better else PASSED,
