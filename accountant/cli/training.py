@@ -155,8 +155,8 @@ def training(
 
     The statement has epsilon for it, for one record more or less, blanked or replaced, for users
     with --examples-per-user, and what must be true of the code; with --all-loaders also what every
-    other loader would cost at the same noise, with and without microbatches. With --epsilon and no --noise the
-    least noise is found; with --epsilon, --noise and no --epochs, the longest run.
+    other loader would cost at the same noise, with and without microbatches. With --epsilon and no
+    --noise the least noise is found; with --epsilon, --noise and no --epochs, the longest run.
 
     --opacus reads what accountant.formats.opacus.opacus_record(engine, loader) returned, written
     by json.dump: the loader is that of the run, and --epochs and --batch only check it.

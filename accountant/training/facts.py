@@ -97,7 +97,7 @@ class StatementFacts(TableDisplay):
             self.relation if relation is None else relation,
             self.run.microbatching if microbatching is None else microbatching,
         )
-        for known_key in self.rows.keys():
+        for known_key in self.rows.row_keys():
             if key == known_key:
                 return self.rows.row(*known_key)
         allowed = (

@@ -104,7 +104,7 @@ class RunCosts(Sequence[TrainingCost]):
         self._intervals: dict[tuple[Plan, float], tuple[float, float]] = {}
         self._rows = {(r.loader, r.unit, r.relation, r.microbatching): r for r in known}
 
-    def keys(self) -> list[RowKey]:
+    def row_keys(self) -> list[RowKey]:
         """Return loader, unit, relation and microbatching of all rows, in their order."""
         units = [(RECORD, False), (RECORD, True)]
         if self._run.examples_per_user is not None:
@@ -130,7 +130,7 @@ class RunCosts(Sequence[TrainingCost]):
         return self._rows[key]
 
     def __len__(self) -> int:
-        return len(self.keys())
+        return len(self.row_keys())
 
     @overload
     def __getitem__(self, index: int) -> TrainingCost: ...
@@ -138,8 +138,8 @@ class RunCosts(Sequence[TrainingCost]):
     def __getitem__(self, index: slice) -> tuple[TrainingCost, ...]: ...
     def __getitem__(self, index: int | slice) -> TrainingCost | tuple[TrainingCost, ...]:
         if isinstance(index, slice):
-            return tuple(self.row(*key) for key in self.keys()[index])
-        return self.row(*self.keys()[index])
+            return tuple(self.row(*key) for key in self.row_keys()[index])
+        return self.row(*self.row_keys()[index])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RunCosts):

@@ -100,7 +100,7 @@ def peer_rows(suite: str) -> list[PeerRow]:
 
 
 def main() -> None:
-    """Print a table of the suites, the reasons, and what disagrees; exit with 1 if something does."""
+    """Print a table of the suites and the reasons; exit with 1 if something disagrees."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("suites", nargs="*", metavar="SUITE", choices=[[], GOOGLE, *SUITES],
                         help=f"some of {GOOGLE}, {', '.join(SUITES)}; all by default")  # fmt: skip

@@ -26,7 +26,7 @@ from accountant import (
 )
 from audits import audit_scores
 from audits.statistics.single_run import tail_of_right_guesses
-from tests.heldout.peer_rows import BETTER, DISAGREES, PASSED, PeerRow
+from tests.heldout.peer_rows import PeerRow, judged
 
 SIDE, DELTA, SIGNIFICANCE = 10_000, 1e-6, 0.05
 SAMPLES, SIGMAS = 4_000, 5.0
@@ -53,11 +53,9 @@ def one_run_rows() -> Iterator[PeerRow]:
             "a curve": (curve, auditor.epsilon_one_run_fdp(SIGNIFICANCE, DELTA)),
         }
         for name, (ours, theirs) in pairs.items():
-            right = theirs <= ours <= truth
-            verdict = DISAGREES if not right else BETTER if ours > theirs else PASSED
-            reason = {BETTER: "a greater lower bound, below the truth", PASSED: ""}
-            yield PeerRow(suite, f"shift {shift}, {name}", verdict,
-                          reason.get(verdict, f"{ours}, theirs {theirs}, truth {truth}"))  # fmt: skip
+            greater = "a greater lower bound, below the truth" if ours > theirs else ""
+            yield judged(suite, f"shift {shift}, {name}", theirs <= ours <= truth, greater,
+                         f"{ours}, theirs {theirs}, truth {truth}")  # fmt: skip
     for m, guesses, wrong, epsilon, delta in itertools.product(*COUNTS):
         if not wrong <= guesses <= m:
             continue
@@ -65,12 +63,9 @@ def one_run_rows() -> Iterator[PeerRow]:
         ours = float(tail_of_right_guesses(guesses - wrong, guesses, np.array([epsilon]),
                                            np.array([m * delta]))[0])  # fmt: skip
         case = f"{m} coins, {guesses} guesses, {wrong} wrong, epsilon {epsilon}, delta {delta}"
-        if abs(ours - theirs) <= 1e-5 * theirs:
-            yield PeerRow(suite, case, PASSED)
-        elif ours < theirs:
-            yield PeerRow(suite, case, BETTER, "a smaller bound on the same chance")
-        else:
-            yield PeerRow(suite, case, DISAGREES, f"a chance of {ours}, theirs {theirs}")
+        smaller = "a smaller bound on the same chance" if ours < theirs * (1 - 1e-5) else ""
+        yield judged(suite, case, ours <= theirs * (1 + 1e-5), smaller,
+                     f"a chance of {ours}, theirs {theirs}")  # fmt: skip
 
 
 def uses(strategy: Any, records: int) -> list[np.ndarray]:
@@ -111,8 +106,7 @@ def batch_rows() -> Iterator[PeerRow]:
             else:
                 admitted &= steps.size <= participation.most(strategy.iterations)
                 admitted &= bool((np.diff(steps) >= participation.separation).all())
-        yield PeerRow(suite, name, PASSED if admitted else DISAGREES,
-                      "" if admitted else f"a record's steps are not of {participation}")  # fmt: skip
+        yield judged(suite, name, admitted, why=f"a record's steps are not of {participation}")
 
 
 def sample_rows() -> Iterator[PeerRow]:
@@ -143,9 +137,8 @@ def sample_rows() -> Iterator[PeerRow]:
             far = [(one.mean(), one.std() / math.sqrt(SAMPLES)) for one in estimates]
             low = all(mean <= most + SIGMAS * error for mean, error in far)
             high = any(mean >= least - SIGMAS * error for mean, error in far)
-            yield PeerRow(suite, f"{name}, noise {noise}, delta {target}",
-                          PASSED if low and high else DISAGREES,
-                          "" if low and high else f"delta {target} against {far}")  # fmt: skip
+            yield judged(suite, f"{name}, noise {noise}, delta {target}", low and high,
+                         why=f"delta {target} against {far}")  # fmt: skip
 
 
 def rows() -> Iterator[PeerRow]:

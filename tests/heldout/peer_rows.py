@@ -23,6 +23,12 @@ class PeerRow:
     reason: str = ""
 
 
+def judged(suite: str, case: str, holds: bool, better: str = "", why: str = "") -> PeerRow:
+    """A row of what holds or not; ``better`` says why ours is better, ``why`` what is not so."""
+    verdict = DISAGREES if not holds else BETTER if better else PASSED
+    return PeerRow(suite, case, verdict, better if holds else why)
+
+
 def table_of(rows: Iterable[PeerRow]) -> list[str]:
     """Lines of a table: a suite a line, and how often each verdict was given."""
     counts: dict[str, Counter[str]] = {}

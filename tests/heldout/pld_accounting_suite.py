@@ -21,7 +21,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from accountant import GaussianLoss, RandomAllocation, Tight
-from tests.heldout.peer_rows import BETTER, DISAGREES, PASSED, PeerRow
+from tests.heldout.peer_rows import PeerRow, judged
 
 # noise, steps, picks, epochs, delta
 RUNS = (
@@ -29,8 +29,8 @@ RUNS = (
     (0.5, 3, 1, 1, 1e-6),
     (1.0, 10, 1, 1, 1e-5),
     (2.0, 50, 1, 1, 1e-6),
-    (3.0, 10, 1, 4, 1e-5),
-    (1.5, 12, 3, 2, 1e-5),
+    (2.0, 4, 1, 2, 1e-5),
+    (1.5, 6, 2, 1, 1e-5),
 )
 SHARES = np.linspace(0.0, 1.2, 9)  # of the epsilon of a run, where its profile is asked
 ROUNDING = 1e-9  # of its sums of floats, which it does not bound
@@ -48,10 +48,9 @@ def profile(pairs: list[Any], epsilon: float) -> float:
     return max(map(delta, pairs))
 
 
-def judged(law: str, case: str, holds: bool, better: str = "", why: str = "") -> PeerRow:
-    """A row of a law that holds or not; ``better`` says why ours is."""
-    verdict = DISAGREES if not holds else BETTER if better else PASSED
-    return PeerRow(f"PLD_accounting, {law}", case, verdict, better if holds else why)
+def epsilon_of(pairs: list[Any], delta: float, most: float) -> float:
+    """The epsilon of discrete losses at a delta."""
+    return float(brentq(lambda epsilon: profile(pairs, epsilon) - delta, -1.0, most))
 
 
 def mass_rows(case: str, pairs: dict[Any, Any], above: Any) -> Iterator[PeerRow]:
@@ -62,10 +61,10 @@ def mass_rows(case: str, pairs: dict[Any, Any], above: Any) -> Iterator[PeerRow]
         total = math.fsum([*pair.prob_arr.tolist(), pair.p_min, pair.p_max])
         mean = math.fsum((pair.x_array * pair.prob_arr).tolist())
         means.setdefault(direction, {})[bound is above] = mean
-        yield judged("mass", f"{case}, {direction.value}, {bound.value}",
+        yield judged("PLD_accounting, mass", f"{case}, {direction.value}, {bound.value}",
                      end == 0.0 and abs(total - 1) <= ROUNDING, why=f"{total}, {end}")  # fmt: skip
     for direction, two in means.items():
-        yield judged("mass", f"{case}, {direction.value}, means",
+        yield judged("PLD_accounting, mass", f"{case}, {direction.value}, means",
                      two[True] >= two[False] - ROUNDING, why=f"{two}")  # fmt: skip
 
 
@@ -103,15 +102,14 @@ def rows(runs: tuple[tuple[float, int, int, int, float], ...] = RUNS) -> Iterato
             ours = Tight().delta(plan, epsilon)
             slack = LEAST_DELTA + ROUNDING * most
             nearer = "nearer to the truth than its loss above" if ours < 0.999 * most else ""
-            yield judged("order", f"{case}, epsilon {epsilon:.4g}",
+            yield judged("PLD_accounting, order", f"{case}, epsilon {epsilon:.4g}",
                          least <= ours + slack and (ours <= most + slack or picks > 1), nearer,
                          f"{least} <= {ours} <= {most}")  # fmt: skip
         theirs_low, theirs_high = (
-            brentq(lambda e, b=bound: profile([pair for (_, c), pair in pairs.items() if c is b], e)
-                   - delta, -1.0, 2 * high + 1)
+            epsilon_of([pair for (_, b), pair in pairs.items() if b is bound], delta, 2 * high + 1)
             for bound in (below, above)
-        )  # fmt: skip
+        )
         meet = max(low, theirs_low) <= min(high, theirs_high) * (1 + ROUNDING)
         better = "narrower" if high - low < theirs_high - theirs_low else ""
-        yield judged("epsilon", f"{case}, delta {delta}", meet, better,
+        yield judged("PLD_accounting, epsilon", f"{case}, delta {delta}", meet, better,
                      f"[{low}, {high}] against [{theirs_low}, {theirs_high}]")  # fmt: skip
