@@ -33,11 +33,6 @@ from accountant.accountants.basic import Basic, printed_decimal
 from accountant.accountants.pld import step_of_grid
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
-from accountant.amplification.poisson_sampling import PoissonSampled
-from accountant.amplification.sampled_gaussian.known_samples import (
-    MAX_SAMPLES,
-    known_samples_interval,
-)
 from accountant.composition.certificate import Certificate, intersection
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import loss_of_plan, losses_of_items
@@ -57,7 +52,6 @@ from accountant.composition.grid_certificate import delta_of_lattice, grid_certi
 from accountant.composition.lattice_above import LatticeAbove
 from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
-from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
@@ -246,21 +240,14 @@ class Direction:
         interval = self._no_worse_than_pld(interval, composed.lower, delta, rival)
         interval = self._near_the_largest_loss(interval, delta)
         if interval.upper > MAX_EXPONENT and not problem.is_narrow(interval):
-            known = problem.of_mechanisms(self._with_known_samples(delta))
-            interval = intersection(known, interval)
-        return interval
+            # loaded for plans of nearly no noise alone
+            from accountant.amplification.sampled_gaussian.known_samples import (
+                known_samples_interval,
+            )
 
-    def _with_known_samples(self, delta: float) -> Certificate:
-        """Return bounds for one Gaussian on many samples, which need no e^epsilon in floats."""
-        match self.composition.items:
-            case [(PoissonSampled() as sampled, count)] if (
-                sampled.removes_a_record
-                and isinstance(sampled.loss, GaussianLoss)
-                and 0 < sampled.rate < 1
-                and count <= MAX_SAMPLES
-            ):
-                return known_samples_interval(sampled.loss.mu, sampled.rate, count, delta)
-        return NOTHING_KNOWN
+            beyond_floats = problem.of_mechanisms(known_samples_interval(losses, delta))
+            interval = intersection(beyond_floats, interval)
+        return interval
 
     def _envelope_epsilon(self, delta: float) -> float:
         """Return the least epsilon of the `ENVELOPE_ACCOUNTANTS`."""

@@ -125,7 +125,7 @@ class RunCosts(Sequence[TrainingCost]):
                 removed = self.row(loader, unit, ADD_REMOVE, micro)
                 self._rows[key] = replace(removed, relation=relation)
             else:
-                self._rows[key] = self._cost(loader, unit, relation, micro)
+                self._rows[key] = self.cost(loader, unit, relation, micro)
             self._tick()
         return self._rows[key]
 
@@ -160,8 +160,8 @@ class RunCosts(Sequence[TrainingCost]):
             self._intervals[key] = Tight(width).bracket(plan, self._delta)
         return self._intervals[key]
 
-    def _cost(self, loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
-        """Return what the run costs a record or a user with this loader, for these neighbours."""
+    def cost(self, loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
+        """Compute what the run costs a record or a user with this loader, for these neighbours."""
         run = self._run
         scheme_of = record_scheme if unit == RECORD else user_scheme
         scheme = scheme_of(run, self._noise, loader, relation, microbatching=micro)

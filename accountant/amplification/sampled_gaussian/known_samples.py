@@ -23,28 +23,26 @@ import math
 
 import numpy as np
 
+from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.composition.certificate import Certificate
-from accountant.numerics import Array
-from accountant.numerics.rounding import ULP
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
-MAX_SAMPLES = 2_000
-MAX_ERROR = 1e-3  # of an exponent, by round-off: beyond it nothing is said
 # Places of a threshold: how far it lies below sqrt(j) mu, and above it.  Each round of the search
 # for the best one is among as many places between the neighbours of the best so far.
 BELOW, BEYOND, PLACES, ROUNDS = 9.0, 40.0, 99, 8
+NOTHING = Certificate(0.0, math.inf, "known samples")
 
 
-def known_samples_interval(mu: float, rate: float, count: int, delta: float) -> Certificate:
-    """Return an interval for the epsilon of a removed record at ``delta``.
+def known_samples_interval(items: list[tuple[Loss, int]], delta: float) -> Certificate:
+    """Return an interval for the epsilon of releases at ``delta``; it may say nothing.
 
     Parameters
     ----------
-    mu : float
-        How far a record in the sample moves an answer, in deviations of its noise; above 0.
-    rate : float
-        The probability q that a sample holds the record, in (0, 1).
-    count : int
-        The number of samples, at most `MAX_SAMPLES`.
+    items : list of tuple of Loss and int
+        Losses and their counts: something is said of one Gaussian on up to 2,000 Poisson samples,
+        whose record is removed.
     delta : float
         Above 0.
 
@@ -53,54 +51,64 @@ def known_samples_interval(mu: float, rate: float, count: int, delta: float) -> 
     Certificate
         From 0 to infinity where the bounds say nothing.
     """
+    match items:
+        case [(PoissonSampled() as sampled, count)] if (
+            sampled.removes_a_record
+            and isinstance(sampled.loss, GaussianLoss)
+            and 0 < sampled.rate < 1
+            and count <= 2_000  # the bounds below take arrays of so many inclusions
+        ):
+            return interval_of(sampled.loss.mu, sampled.rate, count, delta)
+    return NOTHING
+
+
+def interval_of(mu: float, rate: float, count: int, delta: float) -> Certificate:
+    """Return the interval of one Gaussian, moved by ``mu``, on ``count`` samples."""
     from scipy.special import gammaln, log_ndtr
 
-    j = np.arange(count + 1.0)
-    log_ways = gammaln(count + 1.0) - gammaln(j + 1) - gammaln(count - j + 1)
-    log_mass = log_ways + j * math.log(rate) + (count - j) * math.log1p(-rate)
-    far = np.sqrt(j) * mu
+    inclusions = np.arange(count + 1.0)
+    log_ways = gammaln(count + 1.0) - gammaln(inclusions + 1) - gammaln(count - inclusions + 1)
+    log_mass = log_ways + inclusions * math.log(rate) + (count - inclusions) * math.log1p(-rate)
+    distance = np.sqrt(inclusions) * mu
     # Each exponent below is a sum of a few terms no larger than this, each right to 8 ulps.
-    size = (
-        4 * count * (mu * mu + 40 * mu - math.log(rate) - math.log1p(-rate) + math.log(count + 1))
-    )
+    log_chances = math.log(count + 1) - math.log(rate) - math.log1p(-rate)
+    size = 4 * count * (mu * mu + BEYOND * mu + log_chances)
     error = 64 * ULP * (size + 1)
-
-    def log_of_sum(exponents: Array) -> float:
-        top = float(exponents.max())
-        return top + math.log(float(np.exp(exponents - top).sum()))
+    if error > 1e-3:
+        return NOTHING
 
     def end_at(t: float) -> float:
-        return log_of_sum(log_mass + far * t - far * far / 2)
+        exponents = log_mass + distance * t - distance * distance / 2
+        return float(np.logaddexp.reduce(exponents))
 
     def excess(t: float) -> float:
         """Return the bound on delta of threshold t, less delta, as a share of delta."""
-        found = math.exp(min(log_of_sum(log_mass + log_ndtr(far - t)) - math.log(delta), 700.0))
-        missed = math.exp(min(end_at(t) + float(log_ndtr(-t)) - math.log(delta), 700.0))
-        return found * math.exp(error) - missed * math.exp(-error) - 1
+        log_power = float(np.logaddexp.reduce(log_mass + log_ndtr(distance - t)))
+        log_null = end_at(t) + float(log_ndtr(-t))
+        power, null = (
+            math.exp(min(exponent - math.log(delta), MAX_EXPONENT))
+            for exponent in (log_power, log_null)
+        )
+        return power * math.exp(error) - null * math.exp(-error) - 1
 
-    low, high = 0.0, float(far[-1]) + BEYOND
-    if error > MAX_ERROR or excess(high) > 0:
-        return Certificate(0.0, math.inf, "known samples")
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    upper = max(end_at(high) + error, 0.0)
+    low_t, high_t = 0.0, float(distance[-1]) + BEYOND
+    if excess(high_t) > 0:
+        return NOTHING
+    while low_t < (middle := (low_t + high_t) / 2) < high_t:
+        low_t, high_t = (middle, high_t) if excess(middle) > 0 else (low_t, middle)
+    epsilon_upper = max(end_at(high_t) + error, 0.0)
 
     log_at_least = np.logaddexp.accumulate(log_mass[::-1])[::-1] - error
-    greatest = 0.0
-    for k in range(1, count + 1):
-        left, right = far[k] - BELOW, far[k] + BEYOND
+    epsilon_lower = 0.0
+    for j in range(1, count + 1):
+        start, end = distance[j] - BELOW, distance[j] + BEYOND
         for _ in range(ROUNDS):
-            places = np.linspace(left, right, PLACES)
-            gained = np.exp(log_at_least[k] + log_ndtr(far[k] - places)) * (1 - error) - delta
-            ends = np.where(
-                gained > 0,
-                np.log(np.maximum(gained, 1e-300)) - log_ways[k] - log_ndtr(-places),
-                -math.inf,
-            )
+            thresholds = np.linspace(start, end, PLACES)
+            log_power = log_at_least[j] + log_ndtr(distance[j] - thresholds)
+            gain = np.exp(log_power) * (1 - error) - delta
+            log_gain = np.log(np.maximum(gain, 1e-300))
+            ends = np.where(gain > 0, log_gain - log_ways[j] - log_ndtr(-thresholds), -math.inf)
             best = int(np.argmax(ends))
-            greatest = max(greatest, float(ends[best]) - error)
-            left, right = places[max(best - 1, 0)], places[min(best + 1, PLACES - 1)]
-    return Certificate(min(greatest, upper), upper, "known samples")
+            epsilon_lower = max(epsilon_lower, float(ends[best]) - error)
+            start, end = thresholds[max(best - 1, 0)], thresholds[min(best + 1, PLACES - 1)]
+    return Certificate(min(epsilon_lower, epsilon_upper), epsilon_upper, "known samples")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accountant import GaussianLoss, MixtureOfGaussians, PoissonSampled, Tight
-from accountant.amplification.sampled_gaussian.known_samples import known_samples_interval
+from accountant.amplification.sampled_gaussian.known_samples import interval_of
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_it_holds_what_contours_prove():
         lower, upper = Tight(1e-4).bracket(
             count * PoissonSampled(GaussianLoss(1 / noise), rate), delta
         )
-        known = known_samples_interval(1 / noise, rate, count, delta)
+        known = interval_of(1 / noise, rate, count, delta)
         assert known.lower <= upper
         assert known.upper >= lower
 
@@ -57,7 +57,7 @@ def test_it_holds_what_contours_prove():
 @pytest.mark.parametrize(("mu", "rate", "delta"), [(60.0, 0.2, 1e-3), (45.0, 0.02, 0.01)])
 def test_two_samples_by_a_double_integral(mu, rate, delta):
     """P(A) - e^epsilon Q(A) of the best event on a grid of outcomes, in 40 digits."""
-    found = known_samples_interval(mu, rate, 2, delta)
+    found = interval_of(mu, rate, 2, delta)
     with mpmath.workdps(40):
         m, q = mpmath.mpf(mu), mpmath.mpf(rate)
         # masses of cells of the line under N(0, 1) and N(mu, 1); the sum over pairs of cells
@@ -82,6 +82,6 @@ def test_two_samples_by_a_double_integral(mu, rate, delta):
 
 @pytest.mark.parametrize("mu", [1e7, 1e9])
 def test_nothing_is_said_where_round_off_decides(mu):
-    found = known_samples_interval(mu, 0.1, 1000, 1e-6)
+    found = interval_of(mu, 0.1, 1000, 1e-6)
     assert found.lower == 0.0
     assert found.upper == math.inf

@@ -20,7 +20,7 @@ def quick_rows(monkeypatch):
         del rows, unit
         return TrainingCost(loader, "record", relation, micro, 0.5, 3.0)
 
-    monkeypatch.setattr(RunCosts, "_cost", cost)
+    monkeypatch.setattr(RunCosts, "cost", cost)
 
 
 def test_the_command_writes_text_json_and_a_page(tmp_path, capsys):
