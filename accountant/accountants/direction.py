@@ -241,7 +241,7 @@ class Direction:
         interval = self._near_the_largest_loss(interval, delta)
         if interval.upper > MAX_EXPONENT and not problem.is_narrow(interval):
             # loaded for plans of nearly no noise alone
-            from accountant.amplification.sampled_gaussian.known_samples import (
+            from accountant.amplification.known_samples import (
                 known_samples_interval,
             )
 

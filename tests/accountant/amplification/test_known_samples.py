@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accountant import GaussianLoss, MixtureOfGaussians, PoissonSampled, Tight
-from accountant.amplification.sampled_gaussian.known_samples import interval_of
+from accountant.amplification.known_samples import interval_of
 
 
 @pytest.mark.parametrize(
