@@ -142,8 +142,12 @@ def test_divergences_that_differ_most_are_right(rate, noise, order):
 
 
 def test_rows_become_a_table_and_reasons():
-    rows = [PeerRow("one", "a", PASSED), judged("one", "b", True, "narrower"),
-            judged("one", "c", False, why="2, not 1"), PeerRow("two", "d", REFUSED, "too long")]  # fmt: skip
+    rows = [
+        PeerRow("one", "a", PASSED),
+        judged("one", "b", True, "narrower"),
+        judged("one", "c", False, why="2, not 1"),
+        PeerRow("two", "d", REFUSED, "too long"),
+    ]
     head, first, second = table_of(rows)
     assert head.split() == ["suite", "cases", *VERDICTS]
     assert first.split() == ["one", "3", "1", "1", "0", "1"]
