@@ -124,6 +124,14 @@ def training(
         str | None,
         typer.Option(metavar="FILE", help="Write the statement as a page, HTML, to FILE."),
     ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS",
+            help="Print the record for the public registry of deployments (YAML) instead, with "
+            "what a machine cannot know from the file WORDS, registry.toml.",
+        ),
+    ] = None,
     replay: Annotated[
         str | None,
         typer.Option(
@@ -165,12 +173,14 @@ def training(
     --loader shuffled; python -m accountant training --examples 60000 --batch 512 --epochs 20
     --epsilon 3 --loader poisson --out statement.html --json statement.json;
     python -m accountant training --replay statement.json;
-    python -m accountant training --opacus run.json --epochs 20
+    python -m accountant training --opacus run.json --epochs 20;
+    python -m accountant training --replay statement.json --registry registry.toml > model.yaml
 
     Exit status: 0 answered, 1 a replayed statement says other numbers, 2 bad usage,
     130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.files import write_text
+    from accountant.publishing.deployments_registry import read_stated, record_of_training
     from accountant.training.rows import MOST_ROWS
 
     options = {
@@ -182,6 +192,7 @@ def training(
     given_options = {name: value for name, value in options.items() if value is not None}
     check_outputs(json, out=out)
     refuse_existing("--out", out, force)
+    stated = None if registry is None else read_stated(registry, "-")
     if replay is not None and (given_options or opacus is not None):
         raise CommandLineError("--replay is given alone: the file says what the run was")
     with progress_bar(MOST_ROWS) as tick:
@@ -192,6 +203,8 @@ def training(
         else:
             statement = _of_options(given_options, tick)
         report = statement.text(all_loaders)
+        if stated is not None:
+            report = record_of_training(statement, stated)
         document = "" if json is None else statement.to_json()
         page = ""
         if out is not None:
