@@ -135,6 +135,11 @@ class PoissonSampled(Loss):
         return (_RecordAdded if self._added else _RecordRemoved)(self.loss, self.rate)
 
     @property
+    def removes_a_record(self) -> bool:
+        """Whether P has the record and Q has not."""
+        return self.exchanged is None and not self._added
+
+    @property
     def sampler(self) -> PoissonSampled:
         """This plan: it draws the sample."""
         return self

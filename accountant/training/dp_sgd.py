@@ -86,12 +86,13 @@ def dp_sgd(
     rate : float, optional
         The sampling rate, where it is not ``batch / examples``.
     on_row : callable, optional
-        Called after each row of the table.
+        Called after each row of the table that is computed, now or later.
 
     Returns
     -------
     TrainingStatement
-        With `epsilon`, an upper bound, and a table of all loaders, both ends of each.
+        With `epsilon`, an upper bound; its ``rows`` hold both ends for all loaders, and are
+        computed when they are asked for: each alone, or together within seconds.
 
     Raises
     ------

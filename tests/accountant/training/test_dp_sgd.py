@@ -27,7 +27,7 @@ from accountant.training import words
 from accountant.training.document import StatementDiffers, check_same, read_document
 from accountant.training.dp_sgd import least_noise, longest_run
 from accountant.training.loaders import LOADERS, PASSES, TITLES
-from accountant.training.rows import TrainingCost
+from accountant.training.rows import RunCosts, TrainingCost
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme
 from accountant.training.statement import FALSE_POSITIVES, rates_of_epsilon
@@ -77,8 +77,24 @@ def test_the_statement_of_tensorflow_privacy_has_the_numbers():
     assert found.epsilon == found.row("poisson").upper
     assert found.user_epsilon == found.row("poisson", unit="user").upper
     for number in ("1.199", "2.532", "12.60", "30.58"):
-        assert number in str(found)
+        assert number in found.text(all_loaders=True)
     assert TrainingStatement.from_json(found.to_json()) == found
+
+
+def test_only_the_cells_that_are_asked_for_are_computed():
+    computed = []
+    statement = dp_sgd(examples=200, batch=100, epochs=1, noise=2.0, loader="fixed_order",
+                       on_row=lambda: computed.append(1))  # fmt: skip
+    assert not computed
+    assert statement.epsilon == statement.row("fixed_order").upper
+    assert len(computed) == 1
+    assert "Epsilon of every loader" not in str(statement)
+    shown = len(computed)  # its own loader for all neighbours, and Poisson batches beside it
+    assert shown == 4
+    assert statement.row("poisson", relation=ZERO_OUT).loader == "poisson"
+    assert len(computed) == shown + 1
+    assert len(tuple(statement.rows)) == len(statement.rows) == len(computed) == 36
+    assert statement.rows[:2] == tuple(statement.rows)[:2]
 
 
 def test_every_row_is_an_interval_and_replaced_records_cost_no_less(shuffled):
@@ -127,8 +143,9 @@ def test_a_shuffled_run_is_not_stated_as_poisson(shuffled):
     words = " ".join(str(shuffled).split())
     assert "shuffles; the Poisson number does not hold for it" in words
     assert f"would cost {format_upper(poisson)} at the same noise" in words
-    assert max(map(len, str(shuffled).splitlines())) <= 80
-    assert len(str(shuffled).splitlines()) <= 66  # a page
+    page = shuffled.text(all_loaders=True).splitlines()
+    assert max(map(len, page)) <= 80
+    assert len(page) <= 66
     assert Tight().epsilon(shuffled.plan, shuffled.delta) == pytest.approx(shuffled.epsilon)
 
 
@@ -196,7 +213,8 @@ def test_a_document_with_older_numbers_of_shuffled_passes_is_read_where_they_are
 
 
 def test_every_epsilon_of_a_statement_stands_beside_its_neighbours(shuffled):
-    lines = [one for one in str(shuffled).splitlines() if "epsilon" in one.lower()]
+    page = shuffled.text(all_loaders=True)
+    lines = [one for one in page.splitlines() if "epsilon" in one.lower()]
     named = [one for one in lines if any(str(relation) in one for relation in SAMPLING_RELATIONS)]
     # the others have no number of epsilon
     assert [one for one in lines if one not in named] == [
@@ -257,10 +275,10 @@ def test_the_table_of_a_statement_has_every_number_in_its_place(microbatching, e
         for (block, loader, relation), epsilon in numbers.items()
     )
     statement = TrainingStatement(
-        run=run, noise=2.0, delta=1e-6, relation=ADD_REMOVE, rows=rows,
-        advantage=0.5, found_records=0.25,
+        run=run, noise=2.0, delta=1e-6, relation=ADD_REMOVE,
+        rows=RunCosts(run, 2.0, 1e-6, known=rows), advantage=0.5, found_records=0.25,
     )  # fmt: skip
-    lines = str(statement).splitlines()
+    lines = statement.text(all_loaders=True).splitlines()
     for block, (_, has_microbatches) in blocks.items():
         (start,) = (k for k, line in enumerate(lines) if line.startswith(block))
         assert lines[start].removeprefix(block).split() == list(map(str, SAMPLING_RELATIONS))
@@ -336,7 +354,8 @@ def test_a_statement_warns_of_a_large_delta_and_of_a_loader_that_takes_more_step
         TrainingCost(loader, "record", ADD_REMOVE, False, 0.5, 0.6)
         for loader in ("poisson", "truncated_poisson")
     ]
-    assert words.warnings(TrainingStatement(run, 2.0, delta, ADD_REMOVE, tuple(rows))) == expected
+    known = RunCosts(run, 2.0, delta, known=rows)
+    assert words.warnings(TrainingStatement(run, 2.0, delta, ADD_REMOVE, known)) == expected
 
 
 def test_the_default_delta_is_below_one_over_n():

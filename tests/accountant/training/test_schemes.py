@@ -21,7 +21,7 @@ from accountant import (
 from accountant.amplification.allocation.greatest_output import greatest_output_pair
 from accountant.plans.adjacency import Adjacency
 from accountant.training.passes import root_up
-from accountant.training.rows import RunCosts, rows_of
+from accountant.training.rows import RunCosts
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import Scheme, certified, record_scheme
 from accountant.training.users import binomial_counts, hypergeometric_counts, user_scheme
@@ -171,15 +171,13 @@ def test_roots_are_rounded_up(squares):
     assert root_up(25) == 5.0
 
 
-def test_users_of_many_records_are_bounded_by_their_renyi_curves(monkeypatch):
-    monkeypatch.setattr("accountant.training.rows.LOADERS", ("poisson",))
+def test_users_of_many_records_are_bounded_by_their_renyi_curves():
     run = TrainingRun(1000, 10, 1.0, examples_per_user=300)
     (plan,) = user_scheme(run, 30.0, "poisson", ADD_REMOVE, microbatching=False).above
     small = TrainingRun(1000, 10, 1.0, examples_per_user=100)
     (less,) = user_scheme(small, 30.0, "poisson", ADD_REMOVE, microbatching=False).above
     assert Tight(1e-3).epsilon(less, 1e-6) < RDP().epsilon(plan, 1e-6) < math.inf
-    rows = rows_of(run, 30.0, 1e-6)
-    user = next(one for one in rows if one.unit == "user" and one.loader == "poisson")
+    user = RunCosts(run, 30.0, 1e-6).row("poisson", "user", ADD_REMOVE, False)
     assert user.note == "bound"
     assert 0 < user.lower < user.upper == RDP().epsilon(plan, 1e-6)
 
@@ -445,7 +443,7 @@ def test_a_record_costs_the_same_whether_or_not_users_have_several():
     for records in (None, 4):
         run = TrainingRun(1000, 100, epochs=2, loader="shuffled", examples_per_user=records)
         for unit in ("record", "user")[: 1 if records is None else 2]:
-            cost = RunCosts(run, 4.0, 1e-6).cost("shuffled", unit, REPLACE_ONE, False)
+            cost = RunCosts(run, 4.0, 1e-6).row("shuffled", unit, REPLACE_ONE, False)
             costs[unit, records] = cost.upper
     assert costs["record", 4] == costs["record", None] < costs["user", 4]
 
