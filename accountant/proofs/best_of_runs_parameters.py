@@ -48,11 +48,8 @@ class BestOfRuns:
     def __init__(self, release: Release, repeated: Repeated, back: bool) -> None:
         self._back = back
         self._repeated = repeated.reversed if back else repeated
-        self._runs: Items = []
-        for run, n in release[2]:
-            pair = bounding_pair(run, above=True)
-            assert pair is not None
-            self._runs.append((pair, n))
+        pairs = ((bounding_pair(run, above=True), n) for run, n in release[2])
+        self._runs: Items = [(pair, n) for pair, n in pairs if pair]
 
     def table(self, delta: float, claimed: float) -> tuple[Entry, float]:
         """Return the table for a plan of this best alone, and the end that it proves.
