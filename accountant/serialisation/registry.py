@@ -20,6 +20,7 @@ from accountant.amplification.sampling_without_replacement import SampledWithout
 from accountant.amplification.shuffling import Shuffled
 from accountant.amplification.single_pass import OnePass, ShuffledEpoch
 from accountant.amplification.truncated_sampling import TruncatedPoisson
+from accountant.correlated_noise.amplified_matrix import AmplifiedMatrix
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.discrete_gaussian import DiscreteGaussianLoss
 from accountant.losses.discrete_laplace import DiscreteLaplaceLoss
@@ -34,7 +35,7 @@ from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
-    ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss,
+    AmplifiedMatrix, ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss,
     Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled,
     PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled,
     ShuffledEpoch, Stated, TruncatedPoisson, ZCDPLoss,

@@ -1,0 +1,262 @@
+"""Poisson samples with a rest for a matrix mechanism: b - 1 steps after each use.
+
+In each step a record that was not used in the last b - 1 steps is used with chance r.  With at most
+b bands, the columns of its steps are orthogonal.
+
+Above: of a denser random set of steps that are b or more apart, and which is made public, each is
+used with chance q, by coins of their own.  Such a set exists if its gaps have the generating
+function G / (q + (1 - q) G), G that of the gaps of uses, with no negative coefficient; the least
+such q is known.  So the run costs at most as many sampled Gaussians as the set has steps.
+
+Below: the number of uses alone, seen by the sum of all rows; or inner products of different columns
+set to 0, seen by the sum of scores of all steps.
+
+References: Dong & Ganesh (2026), arXiv 2602.09338, for the sampling, with an analysis by
+simulation.  Proof: `docs/proofs/spaced_poisson.md`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from accountant.amplification.allocation.picked_sum import ScoreLaw, merged_pair, score_laws
+from accountant.amplification.exchanged_record import NO_LOSS
+from accountant.amplification.poisson_sampling import PoissonSampled
+from accountant.composition.composed_loss import loss_of_plan
+from accountant.correlated_noise.participation import Once
+from accountant.correlated_noise.sampled_steps import (
+    CELL_ERROR,
+    PRODUCT_ERROR,
+    Bounds,
+    SampledSteps,
+    bands_of,
+    column_products,
+    greatest_of,
+    mixture_of_shifts,
+)
+from accountant.correlated_noise.strategy import STEPS, Strategy, sensitivity
+from accountant.domains import Interval
+from accountant.errors import ParameterError
+from accountant.losses.gaussian import GaussianLoss
+from accountant.losses.loss import Loss
+from accountant.losses.public_choice import PublicChoice
+from accountant.numerics import Array
+from accountant.numerics.rounding import round_up_product
+from accountant.plans.declared_releases import plan_field
+
+RATE = Interval(0.0, 1.0, "(]")
+# The chances with which the public set may have more steps than each of a few numbers.
+TAILS = (1e-2, 1e-4, 1e-7, 1e-11)
+NEGLIGIBLE = 1e-13  # the chance of numbers of uses that a pair below leaves to fewer uses
+MOST_USES = 100  # numbers of uses for which a sum of scores is computed
+
+
+@plan_field
+@final
+@dataclass(frozen=True, slots=True)
+class SpacedPoisson(SampledSteps):
+    """A step uses a record with chance ``rate``, unless one of the ``separation`` - 1 before did.
+
+    The run begins as if it had gone on for long (a warm start): a record may rest at first.  A
+    step's expected share of the records is 1 / (separation - 1 + 1 / rate).  For a rate of 1 say
+    `BallsInBins(separation)`, which is the same and costs less here.
+
+    Parameters
+    ----------
+    rate : float
+        The chance of a record that does not rest, above 0 and at most 1.
+    separation : int
+        Least distance of two steps that use a record, at least as many as the strategy's bands.
+
+    References
+    ----------
+    Dong & Ganesh (2026), "Privacy amplification for BandMF via b-min-sep subsampling".
+
+    Examples
+    --------
+    >>> from accountant import AmplifiedMatrix, SpacedPoisson, Tight, Toeplitz
+    >>> strategy = Toeplitz((1.0, 0.5, 0.25), steps=1000)
+    >>> plan = AmplifiedMatrix(strategy, scale=2.0, sampling=SpacedPoisson(0.01, separation=3))
+    >>> round(Tight().epsilon(plan, delta=1e-6), 2)
+    1.32
+    """
+
+    rate: float
+    separation: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", RATE.check("rate", self.rate))
+        object.__setattr__(self, "separation", STEPS.check("separation", self.separation))
+
+    @property
+    def share(self) -> float:
+        """The chance that a step uses a record."""
+        return self.rate / (1 + (self.separation - 1) * self.rate)
+
+    def check_fit(self, strategy: Strategy) -> None:
+        """Refuse more bands than the separation, and a separation beyond the steps."""
+        bands = bands_of(strategy)
+        if not bands <= self.separation <= strategy.columns:
+            allowed = (
+                f"a whole number from {bands}, the strategy's bands, to {strategy.columns}, its "
+                "steps"
+            )
+            raise ParameterError("separation", self.separation, allowed)
+
+    def bounds(self, strategy: Strategy, mu: float) -> Bounds:
+        """Return sampled Gaussians, as many as a public set of steps has."""
+        above = _bound(strategy, self, mu)
+        return Bounds(above, above.reversed)
+
+    def attained(self, strategy: Strategy, mu: float) -> Bounds:
+        """Return the better of two tests: of the mean of all rows, and of all steps' scores."""
+        return _attained(strategy, self, mu)
+
+
+def thinned_chance(rate: float, separation: int) -> float:
+    """Return the least chance q for which the uses are a thinned set of separated steps.
+
+    The gaps of that set have the generating function r z^b / q over 1 - (1 - r) z + a z^b with a =
+    r (1 - q) / q, which has no negative coefficient if its denominator has a positive root.
+    """
+    rest = separation - 1
+    log_most = separation * math.log1p(-rate) if rate < 1 else -math.inf
+    if rest:
+        log_most += rest * math.log(rest / separation) - math.log(separation)
+    return min(rate / (rate + math.exp(log_most)) * (1 + 1e-12), 1.0)
+
+
+def step_counts(rate: float, separation: int, steps: int) -> list[int]:
+    """Return numbers that the set's steps exceed with at most the chances `TAILS`, then their most.
+
+    N + 1 steps of the set have N gaps of at most ``steps`` - 1 in all.  By Markov's inequality that
+    has at most the chance z^-(steps - 1) H(z)^N, for all z in (0, 1].
+    """
+    most = -(-steps // separation)
+    chance = thinned_chance(rate, separation)
+    if chance == 1:
+        return [most]
+    log_z = -np.geomspace(1e-9, 2.0, 4000) / separation
+    z_b = np.exp(separation * log_z)
+    odds = rate * (1 - chance) / chance
+    # 1 - (1 - r) z = r + (1 - r) (1 - z)
+    below = rate - (1 - rate) * np.expm1(log_z) + odds * z_b
+    log_h = np.minimum(np.log(rate / chance) + separation * log_z - np.log(below), -1e-300)
+    reach = -log_z * (steps - 1)
+    least = [
+        int(np.ceil(np.min((math.log(tail) - reach) / log_h) + 1e-6)) for tail in TAILS
+    ]
+    return [min(number, most) for number in least] + [most]
+
+
+@functools.lru_cache(maxsize=64)
+def _bound(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Loss:
+    longest = sensitivity(strategy, Once())
+    rate, separation = sampling.rate, sampling.separation
+    part = PoissonSampled(
+        GaussianLoss(round_up_product(longest.value, mu)), thinned_chance(rate, separation)
+    )
+    chances = -np.diff([1.0, *TAILS, 0.0])
+    by_count: dict[int, float] = {}
+    numbers = step_counts(rate, separation, strategy.columns)
+    for number, chance in zip(numbers, chances if len(numbers) > 1 else [1.0], strict=True):
+        by_count[number] = by_count.get(number, 0.0) + float(chance)
+    losses = tuple(loss_of_plan(number * part) for number in by_count)
+    return losses[0] if len(losses) == 1 else PublicChoice(losses, tuple(by_count.values()))
+
+
+def use_chances(sampling: SpacedPoisson, steps: int) -> Array:
+    """Return the chances of 0, 1, 2, ... uses in some steps of a run that has gone on for long.
+
+    A gap is b - 1 and a geometric number of trials.  The first use is in each of the first b - 1
+    steps with the chance of any step; else it is the first success after them.
+    """
+    from scipy.special import bdtrc
+
+    rest, most = sampling.separation - 1, -(-steps // sampling.separation)
+    used = np.arange(1, most + 1)
+    trials = steps - used * rest
+    # P(j or more successes in some trials) = bdtrc(j - 1, trials, rate)
+    later = np.where(
+        trials >= used, bdtrc(used - 1.0, np.maximum(trials, used), sampling.rate), 0.0
+    )
+    at_least = sampling.share / sampling.rate * later
+    for first in range(min(rest, steps)):
+        left = steps - 1 - first - (used - 1) * rest
+        found = bdtrc(used - 2.0, np.maximum(left, used - 1), sampling.rate)
+        at_least += sampling.share * np.where(used == 1, 1.0, np.where(left >= used - 1, found, 0))
+    at_least = np.concatenate([[1.0], np.minimum.accumulate(np.minimum(at_least, 1.0)), [0.0]])
+    chances: Array = -np.diff(at_least)
+    return chances
+
+
+@functools.lru_cache(maxsize=64)
+def _attained(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Bounds:
+    columns = column_products(strategy)
+    bands, steps = columns.signed.shape
+    if columns.signed.min() < 0:  # uses may cancel each other
+        return greatest_of([NO_LOSS])
+    pairs: list[Loss] = []
+    # All steps that use the record move by one vector.  A sum of the rows with the weights C w, for
+    # w of 1 in the steps away from both ends, moves by the same in each of them.
+    inside = np.arange(bands - 1, steps - bands + 1)
+    if inside.size:
+        weights = np.zeros(steps)
+        weights[inside] = 1.0
+        moved = columns.signed[0] * weights
+        for d in range(1, bands):
+            products = columns.signed[d, : steps - d]
+            moved[: steps - d] += products * weights[d:]
+            moved[d:] += products * weights[: steps - d]
+        length = math.sqrt(float(moved[inside].sum()))
+        shift = mu * float(moved[inside].min()) / length * (1 - PRODUCT_ERROR)
+        uses = _without_tails(use_chances(sampling, inside.size))
+        pairs.append(mixture_of_shifts(shift * np.arange(uses.size), uses))
+    uses = _without_tails(use_chances(sampling, steps))
+    step_mu = mu * math.sqrt(float(columns.signed[0].min())) * (1 - PRODUCT_ERROR)
+    expected = max(round(steps * sampling.share), 1)
+    if uses.size <= MOST_USES and step_mu > 0 and expected < steps:
+        pairs.append(_sum_of_scores(GaussianLoss(step_mu), steps, expected, uses))
+    return greatest_of(pairs or [NO_LOSS])
+
+
+def _without_tails(chances: Array) -> Array:
+    """Return the chances with those of very many uses given to fewer ones, which cost less."""
+    at_least = np.cumsum(chances[::-1])[::-1]
+    kept = max(int(np.count_nonzero(at_least > NEGLIGIBLE)), 2)
+    kept_chances = chances[:kept].copy()
+    kept_chances[-1] += max(float(chances[kept:].sum()), 0.0)
+    return kept_chances
+
+
+def _sum_of_scores(step: GaussianLoss, steps: int, expected: int, uses: Array) -> Loss:
+    """Return the pair of the sum of the scores of all steps, of which a random number is picked."""
+    laws = score_laws(step, steps, expected)
+    if laws is None:
+        raise TypeError("a Gaussian step has laws")
+    picked, unpicked, outcomes = laws
+    # In the manner of Horner: of the sum over N of w_N picked^N unpicked^(most - N).
+    most = uses.size - 1
+    total, others = ScoreLaw(0, np.array([uses[most]])), ScoreLaw(0, np.ones(1))
+    for number in range(most - 1, -1, -1):
+        others = others.times(unpicked)
+        total = _added(total.times(picked), others, float(uses[number]))
+    rest = unpicked.power(steps - most)
+    with_record, without_record = total.times(rest), unpicked.power(steps)
+    rounding = 2 * steps * (CELL_ERROR / 100 + (with_record.masses.size + outcomes) * 2.0**-52)
+    return merged_pair(with_record, without_record).with_rounding(rounding)
+
+
+def _added(law: ScoreLaw, other: ScoreLaw, weight: float) -> ScoreLaw:
+    """Return the masses of a law and ``weight`` times those of another."""
+    start = min(law.start, other.start)
+    end = max(one.start + one.masses.size for one in (law, other))
+    masses = np.zeros(end - start)
+    masses[law.start - start : law.start - start + law.masses.size] += law.masses
+    masses[other.start - start : other.start - start + other.masses.size] += weight * other.masses
+    return ScoreLaw(start, masses)
