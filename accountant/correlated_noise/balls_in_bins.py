@@ -27,31 +27,27 @@ import numpy as np
 from accountant.amplification.exchanged_record import NO_LOSS
 from accountant.amplification.random_allocation import RandomAllocation
 from accountant.composition.composed_loss import loss_of_plan
-from accountant.correlated_noise.chain_of_bins import MOST_BINS, chain_above, chain_below
+from accountant.correlated_noise.chain_of_bins import CHAIN, SQUARES, chain_above, chain_below
 from accountant.correlated_noise.sampled_steps import (
     PRODUCT_ERROR,
     Bounds,
     SampledSteps,
+    WithGaussian,
     column_products,
     greatest_of,
     least_of,
     mixture_of_shifts,
 )
-from accountant.correlated_noise.strategy import STEPS, Strategy
+from accountant.correlated_noise.strategy import MAX_ENTRIES, STEPS, Strategy
 from accountant.errors import ParameterError
+from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.plans.declared_releases import plan_field
-from accountant.plans.plan import Plan, Sequential
+from accountant.plans.plan import Sequential
 
-MOST_PAIRS = 2**24  # pairs of bins whose inner products are kept
-# The squared shifts of a bin for which chains are computed: beyond, ratios span too many digits,
-# and below they are near 1.
-LEAST_SQUARE, GREATEST_SQUARE = 1e-3, 30.0
 GREATEST_CORRELATION = 0.97  # of neighbours in a chain
-MOST_IN_CYCLE = 24  # bins of a chain that is closed to a cycle: each start is computed by itself
-MOST_IN_BLOCK = 64  # bins of a block of a chain below
 WIDEST_SHARES = (1, 4, 16, 64)  # distances whose inner product all farther bins are taken to share
 
 
@@ -91,17 +87,17 @@ class BallsInBins(SampledSteps):
     def check_fit(self, strategy: Strategy) -> None:
         """Refuse more bins than steps, and more pairs of bins than are kept."""
         pairs = self.bins * min(self.bins, 2 * (strategy.bands or self.bins))
-        if self.bins > strategy.columns or pairs > MOST_PAIRS:
+        if self.bins > strategy.columns or pairs > MAX_ENTRIES:
             allowed = f"at most the {strategy.columns} steps, and few for many bands"
             raise ParameterError("bins", self.bins, allowed)
 
     def bounds(self, strategy: Strategy, mu: float) -> Bounds:
         """Return pairs above: the least of an allocation and of chains."""
-        return _bounds(strategy, self.bins, mu)
+        return bounds_of_bins(strategy, self.bins, mu)
 
     def attained(self, strategy: Strategy, mu: float) -> Bounds:
         """Return pairs below: of a chain in blocks, of an allocation, and of one direction."""
-        return _attained(strategy, self.bins, mu)
+        return attained_by_bins(strategy, self.bins, mu)
 
 
 class BinProducts(NamedTuple):
@@ -116,7 +112,7 @@ class BinProducts(NamedTuple):
     signed: Array
     line: Array
     circle: Array
-    least: Array  # of the pairs of full bins at each distance as numbers
+    floor: Array  # the least of the pairs of full bins at each distance as numbers
 
 
 @functools.lru_cache(maxsize=16)
@@ -127,92 +123,102 @@ def bin_products(strategy: Strategy, bins: int) -> BinProducts:
     offsets = np.unique(np.concatenate([np.arange(bands) % bins, -np.arange(bands) % bins]))
     row_of = {offset: row for row, offset in enumerate(offsets.tolist())}
     tables = np.zeros((2, offsets.size, bins))
-    first = np.arange(steps) % bins
+    bin_of = np.arange(steps) % bins
     for d in range(bands):
         for table, products in zip(tables, columns, strict=True):
-            at = first[: steps - d]
+            at = bin_of[: steps - d]
             met = np.bincount(at, products[d, : steps - d], minlength=bins)
             table[row_of[d % bins]] += met
             if d:
                 table[row_of[-d % bins]] += np.roll(met, d)
     signed, absolute = tables
-    place, offset = np.arange(bins), offsets[:, None]
-    distance = np.where(place + offset < bins, offset, bins - offset)
-    around = np.minimum(offset, bins - offset) + 0 * place
+    start, offset = np.arange(bins), offsets[:, None]
+    distance = np.where(start + offset < bins, offset, bins - offset)
+    around = np.minimum(offset, bins - offset) + 0 * start
     line, circle = np.zeros(bins), np.zeros(bins // 2 + 1)
     error = PRODUCT_ERROR * float(absolute[0].max())
     np.maximum.at(line, distance, absolute + error)
     np.maximum.at(circle, around, absolute + error)
     # The columns of the last steps are cut off at the end; they may be in the last bins alone.
     idle = bands - 1 if steps % bins == 0 and 2 * (bands - 1) <= bins else 0
-    least = np.zeros(bins - idle)
+    floor = np.zeros(bins - idle)
     for row, k in enumerate(offsets.tolist()):
-        if k < least.size:
-            least[k] = max(float(signed[row, : least.size - k].min()) - error, 0.0)
+        if k < floor.size:
+            floor[k] = max(float(signed[row, : floor.size - k].min()) - error, 0.0)
     line, circle = (np.maximum.accumulate(x[::-1])[::-1] for x in (line, circle))
-    return BinProducts(offsets, signed, line, circle, least)
+    return BinProducts(offsets, signed, line, circle, floor)
 
 
 @functools.lru_cache(maxsize=64)
-def _bounds(strategy: Strategy, bins: int, mu: float) -> Bounds:
+def bounds_of_bins(strategy: Strategy, bins: int, mu: float) -> Bounds:
+    """Return pairs above a run: the best of `bounds_by_distance`."""
     products = bin_products(strategy, bins)
     line, circle = products.line * mu * mu, products.circle * mu * mu
-    return least_of(_candidates(line, circle, bins))
+    return least_of(bounds_by_distance(line, circle, bins))
 
 
-def _candidates(line: Array, circle: Array, bins: int) -> Iterator[Bounds]:
+def bounds_by_distance(line: Array, circle: Array, bins: int) -> Iterator[Bounds]:
     """Yield bounds of several choices of bins, and of what far ones share."""
     square = float(circle[0])
     yield Bounds(GaussianLoss(math.sqrt(square)), GaussianLoss(math.sqrt(square)))
     # From distance `far` on, inner products are what is shared, or less.
     reach = int(np.count_nonzero(circle > circle[-1] + PRODUCT_ERROR * square))
     is_banded = float(circle[-1]) == 0
-    is_in_chain = is_banded and LEAST_SQUARE <= square <= GREATEST_SQUARE
+    is_in_chain = is_banded and square in SQUARES
     far_distances = {max(reach, 1)}
     if not is_in_chain:
         far_distances |= {k for k in WIDEST_SHARES if k < reach}
     for far in sorted(k for k in far_distances if k < circle.size):
         shared = float(circle[far])
-        own = max(square - shared, 0.0)
-        apart = bins // far
-        if own <= PRODUCT_ERROR * square:  # all bins move the rows alike
+        unshared = max(square - shared, 0.0)
+        if unshared <= PRODUCT_ERROR * square:  # all bins move the rows alike
             continue
-        if apart > 1:
-            allocated = RandomAllocation(GaussianLoss(math.sqrt(own)), apart)
+        apart_count = bins // far
+        if shared > 0 and unshared in SQUARES and apart_count in CHAIN:
+            removed, added = chain_above(unshared, 0.0, apart_count, is_cycle=False)
+            yield _with_shared(shared, removed, added.reversed)
+        elif apart_count > 1:
+            allocated = RandomAllocation(GaussianLoss(math.sqrt(unshared)), apart_count)
             yield _with_shared(shared, loss_of_plan(allocated), loss_of_plan(allocated.reversed))
-        if far == 1 or not LEAST_SQUARE <= own <= GREATEST_SQUARE:
+        if far == 1 or unshared not in SQUARES:
             continue
         # Every `stride`-th bin; they are a cycle if the last ones meet the first.
-        stride = -(-bins // MOST_BINS)
+        stride = -(-bins // CHAIN[-1])
         is_cycle = far < line.size and float(line[far]) > shared
         by_distance = circle if is_cycle else line
-        near = np.arange(stride, far, stride)
-        if near.size == 0:
+        distances = np.arange(stride, far, stride)
+        if distances.size == 0:
             continue
-        shares = np.maximum(by_distance[near] - shared, 0.0) / own
-        correlation = float((shares ** (1 / np.arange(1, near.size + 1))).max())
+        shares = np.maximum(by_distance[distances] - shared, 0.0) / unshared
+        correlation = float((shares ** (1 / np.arange(1, distances.size + 1))).max())
         if correlation > GREATEST_CORRELATION:
             continue
         count = bins // stride
-        is_closed = is_cycle and stride == 1 and 3 <= count <= MOST_IN_CYCLE
+        is_closed = is_cycle and stride == 1 and 3 <= count <= CHAIN[-1] // 32
         if is_cycle and not is_closed:  # leave out so many that the last do not meet the first
             count = (bins - far) // stride + 1
         if count > 1:
-            removed, added = chain_above(own, correlation, count, is_closed)
+            removed, added = chain_above(unshared, correlation, count, is_closed)
             yield _with_shared(shared, removed, added.reversed)
 
 
 def _with_shared(shared: float, removed: Loss, added: Loss) -> Bounds:
     """Return the losses with a Gaussian for what all bins share, whose squared shift is given."""
-    return Bounds(*(loss_of_plan(_sum(shared, loss)) for loss in (removed, added)))
+    return Bounds(*(_sum(shared, loss) for loss in (removed, added)))
 
 
-def _sum(shared: float, loss: Loss) -> Plan:
-    return Sequential([GaussianLoss(math.sqrt(shared)), loss]) if shared > 0 else loss
+def _sum(shared: float, loss: Loss) -> Loss:
+    if shared == 0:
+        return loss
+    gaussian = GaussianLoss(math.sqrt(shared))
+    if isinstance(loss, PairLoss):
+        return WithGaussian(loss, gaussian)
+    return loss_of_plan(Sequential([gaussian, loss]))
 
 
 @functools.lru_cache(maxsize=64)
-def _attained(strategy: Strategy, bins: int, mu: float) -> Bounds:
+def attained_by_bins(strategy: Strategy, bins: int, mu: float) -> Bounds:
+    """Return pairs below that of records that move all steps by one vector."""
     products = bin_products(strategy, bins)
     pairs: list[Loss] = []
     # All steps move by one vector: the mean shift is the direction of a test of one number.
@@ -220,36 +226,37 @@ def _attained(strategy: Strategy, bins: int, mu: float) -> Bounds:
     length = math.sqrt(max(float(means.mean()), 0.0))
     if length > 0:
         shifts = mu * means / length * (1 - PRODUCT_ERROR)
-        if bins > MOST_BINS:
+        if bins > CHAIN[-1]:
             shifts = np.array([max(float(shifts.min()), 0.0)])
         pairs.append(mixture_of_shifts(shifts, np.full(shifts.size, 1 / shifts.size)))
     if products.signed.min() >= 0:
-        least = products.least * mu * mu
-        idle = bins - least.size
-        shared = 0.0 if idle else float(least.min())
-        own = float(least[0]) - shared
-        if own > PRODUCT_ERROR * float(products.line[0]) * mu * mu and bins > 1:
-            if not idle:
-                allocated = loss_of_plan(RandomAllocation(GaussianLoss(math.sqrt(own)), bins))
-                pairs.append(loss_of_plan(_sum(shared, allocated)))
-            if LEAST_SQUARE <= own <= GREATEST_SQUARE and bins <= MOST_BINS:
-                correlation, block = _best_block((least - shared) / own)
-                below = chain_below(own, correlation, least.size, block, idle)
-                pairs.append(loss_of_plan(_sum(shared, below)))
+        floor = products.floor * mu * mu
+        idle = bins - floor.size
+        shared = 0.0 if idle else float(floor.min())
+        unshared = float(floor[0]) - shared
+        if unshared > PRODUCT_ERROR * float(products.line[0]) * mu * mu and bins > 1:
+            is_chain = unshared in SQUARES and bins in CHAIN
+            if not idle and not (is_chain and shared > 0):
+                allocated = loss_of_plan(RandomAllocation(GaussianLoss(math.sqrt(unshared)), bins))
+                pairs.append(_sum(shared, allocated))
+            if is_chain:
+                correlation, block = best_block((floor - shared) / unshared)
+                below = chain_below(unshared, correlation, floor.size, block, idle)
+                pairs.append(_sum(shared, below))
     return greatest_of(pairs or [NO_LOSS])
 
 
-def _best_block(shares: Array) -> tuple[float, int]:
+def best_block(shares: Array) -> tuple[float, int]:
     """Return the correlation and size of blocks whose bins share most: 0 and 1 if none do."""
-    best, most = (0.0, 1), 1.0
+    best, greatest = (0.0, 1), 1.0
     correlation = GREATEST_CORRELATION
-    for block in range(2, min(shares.size, MOST_IN_BLOCK) + 1):
+    for block in range(2, shares.size + 1):
         share = float(shares[block - 1])
         if share <= 0:
             break
         correlation = min(correlation, share ** (1 / (block - 1)))
         distances = np.arange(1, block)
         total = 1 + 2 * float(((block - distances) * correlation**distances).sum()) / block
-        if total > most:
-            best, most = (correlation, block), total
+        if total > greatest:
+            best, greatest = (correlation, block), total
     return best

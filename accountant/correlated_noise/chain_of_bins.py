@@ -21,40 +21,54 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from accountant.correlated_noise.gram_bounds import Places
+from accountant.domains import Interval
 from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
 
-# Distances of lattice points: of X in its standard deviations, for few and for many bins, and in
-# those of its innovations; of S near its mean, in deviations of one V; how they grow with the
-# distance from the mean, below it and above it for few and for many bins; and with S near 0.
-POINT_STEPS, INNOVATION_STEP, SUM_STEP = (0.15, 0.2), 0.5, 0.15
-GROWTH_BELOW, GROWTHS_ABOVE, GROWTH_FROM_ZERO = 0.015, (0.04, 0.06), 0.04
-FEW_BINS = 128
-LEAST_SUM = 1e-6  # between 0 and which there is no point
-START_STEP = 0.5  # of the first bin of a cycle, whose value the last bins depend on
+# Distances of lattice points of S: beside its mean, in deviations of one V, how they grow with the
+# distance below the mean, and with S at the bottom; and of X in deviations of its innovations.
+SUM_STEP, GROWTH_BELOW, GROWTH_FROM_ZERO, INNOVATION_STEP = 0.15, 0.015, 0.04, 0.5
+BOTTOM = 1e-6  # between 0 and which S has no point
+START_STEP = 0.6  # of the first bin of a cycle, whose value the last bins depend on
 DEVIATIONS = 8.5  # of X, up to which the lattice reaches where it must
 SPLIT_VARIANCE = 0.4  # of a split, in squared steps, that is enough for a Gaussian to be above it
 SAFETY = 1e-8  # relative, for the round-off of all sums of positive terms
-LEAST_MASS = 1e-100  # of an outcome that is kept
-MOST_KEPT = 32  # numbers of bins whose cells are kept: those of a cycle are used for each start
-MOST_BINS = 1000  # of a chain, which takes a few seconds
+TINY = 1e-100  # a mass whose digits may be lost
+CHAIN = range(2, 1001)  # numbers of bins of a chain
+SQUARES = Interval(1e-3, 30.0)  # the variances of X whose V are neither all alike nor too far apart
+
+
+class Resolution(NamedTuple):
+    """Distances of points of X, in its deviations, and how those of S grow above its mean."""
+
+    point_step: float
+    growth_above: float
+
+
+FINE, COARSE = Resolution(0.15, 0.04), Resolution(0.2, 0.06)
+
+
+def resolution(bins: int) -> Resolution:
+    """Return the finer one where that takes a second or two."""
+    return FINE if bins <= CHAIN[-1] // 8 else COARSE
 
 
 class Cells(NamedTuple):
     """Where sums lie once V of a point is added: for every point and sum, the cell, and how far."""
 
-    cells: Array
+    cells: Places
     shares: Array
-    count: int  # of the sums after
+    size: int  # of the sums after
 
     def added(self, masses: Array) -> Array:
         """Return the masses by point and sum, split to the two ends of their cells."""
         upper = masses * self.shares
-        offsets = self.count * np.arange(len(masses))[:, None]
-        cells, size = (self.cells + offsets).ravel(), self.count * len(masses)
-        flat = np.bincount(cells, (masses - upper).ravel(), minlength=size)
-        flat += np.bincount(cells + 1, upper.ravel(), minlength=size)
-        return flat.reshape(len(masses), self.count)
+        offsets = self.size * np.arange(len(masses))[:, None]
+        cells, total = (self.cells + offsets).ravel(), self.size * len(masses)
+        flat = np.bincount(cells, (masses - upper).ravel(), minlength=total).astype(float)
+        flat += np.bincount(cells + 1, upper.ravel(), minlength=total)
+        return flat.reshape(len(masses), self.size)
 
 
 @final
@@ -75,7 +89,7 @@ class SumLattice:
 
     def sums(self, number: int) -> Array:
         """Return the points of a sum of so many V, less their number."""
-        growth_above = GROWTHS_ABOVE[self._bins > FEW_BINS]
+        growth_above = resolution(self._bins).growth_above
         greatest = self._bins * max(float(self.ratios[-1]), 2.0)
         above = _growing_steps(greatest, self._scale, growth_above)
         if not self._to_zero:
@@ -86,7 +100,7 @@ class SumLattice:
         below = _growing_steps(number / 2, self._scale, GROWTH_BELOW)
         below = below[below < number]
         nearest = number - float(below[-1])
-        count = math.ceil(math.log(nearest / LEAST_SUM) / GROWTH_FROM_ZERO)
+        count = math.ceil(math.log(nearest / BOTTOM) / GROWTH_FROM_ZERO)
         near_zero = nearest * np.exp(-GROWTH_FROM_ZERO * np.arange(count, 0, -1))
         return np.concatenate([[-number], near_zero - number, -below[:0:-1], above])
 
@@ -100,7 +114,8 @@ class SumLattice:
         """Return the masses after V, which is now the sum's last of so many, was added."""
         before = number - 1 if self._to_zero else 0
         if before not in self._cells:
-            self._cells = {} if len(self._cells) == MOST_KEPT else self._cells
+            if len(self._cells) > CHAIN[-1] // 32:  # those of a cycle are used for each start
+                self._cells.clear()
             values = self.sums(before) + (self.ratios - 1)[:, None]
             self._cells[before] = cells_of(values, self.sums(before + 1))
         return self._cells[before].added(masses)
@@ -156,9 +171,9 @@ def split_normal(
     return rows
 
 
-def _point_step(correlation: float, bins: int) -> float:
+def _point_step(correlation: float, scale: Resolution) -> float:
     """Return the distance of two points of X, in its standard deviations."""
-    return min(POINT_STEPS[bins > FEW_BINS], INNOVATION_STEP * math.sqrt(1 - correlation**2))
+    return min(scale.point_step, INNOVATION_STEP * math.sqrt(1 - correlation**2))
 
 
 @functools.lru_cache(maxsize=64)
@@ -172,24 +187,22 @@ def chain_above(
     the first is near it for the loss ln P / Q, the second for ln Q / P.
     """
     deviation = math.sqrt(variance)
-    step = _point_step(correlation, bins) * deviation
+    step = _point_step(correlation, resolution(bins)) * deviation
     # The variance of X, and what splits can add to it: at most a squared step over 4 each.
     added_variance = step**2 / 4 / (1 - correlation**2)
     added_variance += (START_STEP * deviation) ** 2 / 4 if is_cycle else 0.0
-    most = variance + added_variance
-    high = most + DEVIATIONS * math.sqrt(most)
+    total_variance = variance + added_variance
+    high = total_variance + DEVIATIONS * math.sqrt(total_variance)
     # The mean of S where some X is above `high`, by Chernoff's bound.
     beyond = bins * math.exp((added_variance - DEVIATIONS**2) / 2)
     removed = SumLattice(variance, bins, -5 * deviation, high, step, to_zero=False)
     masses, ratios = _law_above(removed, variance, correlation, bins, is_cycle, by_ratio=False)
-    for_removed = _pair_above(masses * ratios, masses, beyond)
-    step = _point_step(correlation, FEW_BINS + 1) * deviation
-    added = SumLattice(
-        variance, bins, -DEVIATIONS * deviation, 7 * deviation, step, to_zero=True
-    )
+    for_removed = pair_above(masses * ratios, masses, beyond)
+    step = _point_step(correlation, COARSE) * deviation
+    added = SumLattice(variance, bins, -DEVIATIONS * deviation, 7 * deviation, step, to_zero=True)
     masses, ratios = _law_above(added, variance, correlation, bins, is_cycle, by_ratio=True)
     left_out = max(1 - float(masses.sum()), 0.0)
-    for_added = _pair_above(masses[::-1], (masses * ratios)[::-1], left_out).reversed
+    for_added = pair_above(masses[::-1], (masses * ratios)[::-1], left_out).reversed
     return for_removed, for_added
 
 
@@ -228,12 +241,12 @@ def _law_above(
         masses[0], means = of_start, np.zeros(1)
         for b in range(1, bins):  # X_b, given the one before and the first one
             joint = np.array([[variance, covariance[b - 1]], [covariance[b - 1], variance]])
-            given = covariance[[1, b]]
+            products = covariance[[1, b]]
             if b == 1:
                 slopes = np.array([0.0, covariance[1] / variance])
             else:
-                slopes, means = np.linalg.solve(joint, given), points
-            innovation = math.sqrt(variance - float((slopes * given).sum()))
+                slopes, means = np.linalg.solve(joint, products), points
+            innovation = math.sqrt(variance - float((slopes * products).sum()))
             kernel = split_normal(points, slopes[0] * means + slopes[1] * start, innovation, **ends)
             masses = lattice.added(np.einsum("ij,is->js", kernel, masses), b + 1)
         total += masses.sum(axis=0)
@@ -250,36 +263,36 @@ def chain_below(
     ``correlation**k``.  In ``idle`` more bins a record moves nothing.
     """
     deviation = math.sqrt(variance)
-    step = _point_step(correlation, bins) * deviation
+    step = _point_step(correlation, resolution(bins)) * deviation
     high = variance + DEVIATIONS * deviation
     lattice = SumLattice(variance, bins, -5.5 * deviation, high, step, to_zero=False)
     points, spared = lattice.points, SPLIT_VARIANCE * step**2
     innovation = math.sqrt(variance * (1 - correlation**2) - spared)
     kernel = split_normal(points, correlation * points, innovation, False, False)
-    first = split_normal(points, np.zeros(1), math.sqrt(variance - spared), False, False)[0]
+    alone = split_normal(points, np.zeros(1), math.sqrt(variance - spared), False, False)[0]
     # By point and sum: the masses, and the means of all V so far on them.
-    masses = lattice.first(first)
-    means = lattice.first(first * lattice.ratios)
+    masses = lattice.first(alone)
+    means = lattice.first(alone * lattice.ratios)
     for b in range(1, bins):
         if b % block:
             masses, means = (np.einsum("ij,is->js", kernel, m) for m in (masses, means))
         else:
-            masses, means = (first[:, None] * m.sum(axis=0) for m in (masses, means))
+            masses, means = (alone[:, None] * m.sum(axis=0) for m in (masses, means))
         means = lattice.added(means + masses * lattice.ratios[:, None], b + 1)
         masses = lattice.added(masses, b + 1)
     q = masses.sum(axis=0)
     p = (means.sum(axis=0) + idle * q) / (bins + idle)
-    return _pair_below(p * (1 - SAFETY), q * (1 + SAFETY))
+    return pair_below(p * (1 - SAFETY), q * (1 + SAFETY))
 
 
-def _pair_above(p: Array, q: Array, infinity: float) -> PairLoss:
+def pair_above(p: Array, q: Array, infinity: float) -> PairLoss:
     """Return a pair above ``sum (p_i - k q_i)_+ + infinity`` at all k, p / q in ascending order.
 
     The true profile is a convex function of k, and 1 at k = 0.  So it is below the tangent from
     there: the outcomes of the least ratios give up what p has too much.
     """
     p, q = p * (1 + SAFETY), q * (1 - SAFETY)
-    is_tiny = np.minimum(p, q) < LEAST_MASS  # its digits may be lost
+    is_tiny = np.minimum(p, q) < TINY  # its digits may be lost
     infinity += float(p[is_tiny].sum())
     p, q = p[~is_tiny], q[~is_tiny]
     excess = max(float(p.sum()) + infinity - 1, 0.0)
@@ -293,19 +306,18 @@ def _pair_above(p: Array, q: Array, infinity: float) -> PairLoss:
     return PairLoss((p / p.sum()).tolist(), (q / q.sum()).tolist())
 
 
-def _pair_below(p: Array, q: Array) -> PairLoss:
+def pair_below(p: Array, q: Array) -> PairLoss:
     """Return a pair below ``sum (p_i - k q_i)_+`` at all k.
 
     All outcomes of the least ratios become one, with what is missing of 1 in p and in q, as many
     as keep its ratio below the others'.  Its line is a tangent of the given function.
     """
-    is_seen = np.minimum(p, q) >= LEAST_MASS
+    is_seen = np.minimum(p, q) >= TINY
     p, q = p[is_seen], q[is_seen]
     order = np.argsort(p / q)
     p, q = p[order], q[order]
-    rest_p, rest_q = 1 - p[::-1].cumsum()[::-1], 1 - q[::-1].cumsum()[::-1]
-    # `first` is the first outcome that is kept: the one of all before it has a lesser ratio.
-    fits = (rest_q > 0) & (rest_p >= 0) & (rest_p * q <= p * np.maximum(rest_q, 0.0))
-    first = int(np.flatnonzero(fits)[0])
-    p, q = np.append(rest_p[first], p[first:]), np.append(rest_q[first], q[first:])
+    below_p, below_q = 1 - p[::-1].cumsum()[::-1], 1 - q[::-1].cumsum()[::-1]
+    fits = (below_q > 0) & (below_p >= 0) & (below_p * q <= p * np.maximum(below_q, 0.0))
+    start = int(np.flatnonzero(fits)[0])
+    p, q = np.append(below_p[start], p[start:]), np.append(below_q[start], q[start:])
     return PairLoss((p / p.sum()).tolist(), (q / q.sum()).tolist())

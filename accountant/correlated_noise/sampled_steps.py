@@ -13,23 +13,23 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from accountant.amplification.allocation.picked_sum import cell_edges, gaussian_cells
 from accountant.amplification.exchanged_record import NO_LOSS
-from accountant.correlated_noise.strategy import Strategy
+from accountant.correlated_noise.strategy import MAX_ENTRIES, Strategy
 from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss
+from accountant.losses.loss import Loss, epsilons
 from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.losses.upper_envelope import UpperEnvelope
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_dot
 from accountant.plans.declared_releases import PlanField
 
 # The delta at which bounds are compared, to take one of them: any choice is sound.
 COMPARED_AT = 1e-6
-MOST_PRODUCTS = 2**33  # operations for the inner products of columns: some seconds
-MOST_ENTRIES = 2**25  # of a matrix's bands that are in memory
 PRODUCT_ERROR = 1e-9  # of inner products, relative to the greatest one
 
 
@@ -105,6 +105,32 @@ def sampled_steps_loss(sampling: SampledSteps, strategy: Strategy, mu: float) ->
     return SampledStepsLoss(above.removed, NO_LOSS, sampling, strategy, mu)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class WithGaussian(Loss):
+    """A pair of finitely many outcomes, and beside it a Gaussian: their losses add up."""
+
+    pair: PairLoss
+    gaussian: GaussianLoss
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Return the mean of the Gaussian's profile at epsilon less the pair's loss."""
+        losses, masses = self.pair.loss_pmf
+        gaps = epsilons(epsilon)[..., None] - losses
+        total: Array = ordered_dot(self.gaussian.profile_any_epsilon(gaps), masses)
+        return total + self.pair.infinity
+
+    @property
+    def reversed(self) -> WithGaussian:
+        """The reversed pair, and the same Gaussian."""
+        return WithGaussian(self.pair.reversed, self.gaussian)
+
+    @property
+    def rounding(self) -> float:
+        """That of the pair."""
+        return self.pair.rounding
+
+
 class ColumnProducts(NamedTuple):
     """Inner products of columns of C by distance: [d, j] is that of columns j and j + d.
 
@@ -119,7 +145,7 @@ def column_products(strategy: Strategy) -> ColumnProducts:
     """Return the inner products of the columns of a lower triangular strategy."""
     bands = bands_of(strategy)
     steps = strategy.columns
-    if bands * bands * steps > MOST_PRODUCTS or bands * steps > MOST_ENTRIES:
+    if bands * steps > MAX_ENTRIES // 8:
         raise ParameterError("strategy", strategy, "of fewer bands, or of fewer steps")
     combs = (np.arange(steps)[:, None] % bands == np.arange(bands)).astype(float)
     rows = strategy.times(combs)
@@ -169,10 +195,11 @@ def greatest_of(pairs: Iterable[Loss]) -> Bounds:
 
     All are pairs (P, Q) below one pair, so that any of them may be taken.
     """
-    found = list(pairs)
-    removed = max(found, key=lambda pair: pair.inverse_profile(COMPARED_AT))
-    added = max(
-        (pair.reversed for pair in found), key=lambda pair: pair.inverse_profile(COMPARED_AT)
+    removed_pairs = list(pairs)
+    added_pairs = [pair.reversed for pair in removed_pairs]
+    removed, added = (
+        max(candidates, key=lambda pair: pair.inverse_profile(COMPARED_AT))
+        for candidates in (removed_pairs, added_pairs)
     )
     return Bounds(removed, added)
 
@@ -180,7 +207,7 @@ def greatest_of(pairs: Iterable[Loss]) -> Bounds:
 def least_of(bounds: Iterable[Bounds]) -> Bounds:
     """Return the bounds of which the greater of both directions is least."""
 
-    def epsilon(both: Bounds) -> float:
-        return max(loss.inverse_profile(COMPARED_AT) for loss in both)
+    def epsilon(pair: Bounds) -> float:
+        return max(loss.inverse_profile(COMPARED_AT) for loss in pair)
 
     return min(bounds, key=epsilon)

@@ -28,6 +28,7 @@ from accountant.amplification.allocation.picked_sum import ScoreLaw, merged_pair
 from accountant.amplification.exchanged_record import NO_LOSS
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.composition.composed_loss import loss_of_plan
+from accountant.correlated_noise.chain_of_bins import CHAIN
 from accountant.correlated_noise.participation import Once
 from accountant.correlated_noise.sampled_steps import (
     CELL_ERROR,
@@ -50,10 +51,11 @@ from accountant.numerics.rounding import round_up_product
 from accountant.plans.declared_releases import plan_field
 
 RATE = Interval(0.0, 1.0, "(]")
-# The chances with which the public set may have more steps than each of a few numbers.
+# The chances with which the public set may have more steps than each of several numbers.
 TAILS = (1e-2, 1e-4, 1e-7, 1e-11)
-NEGLIGIBLE = 1e-13  # the chance of numbers of uses that a pair below leaves to fewer uses
-MOST_USES = 100  # numbers of uses for which a sum of scores is computed
+NEGLIGIBLE = (
+    1e-13  # the chance of the greatest numbers of uses: a pair below drops it to lesser ones
+)
 
 
 @plan_field
@@ -110,12 +112,12 @@ class SpacedPoisson(SampledSteps):
 
     def bounds(self, strategy: Strategy, mu: float) -> Bounds:
         """Return sampled Gaussians, as many as a public set of steps has."""
-        above = _bound(strategy, self, mu)
+        above = sampled_gaussians_above(strategy, self, mu)
         return Bounds(above, above.reversed)
 
     def attained(self, strategy: Strategy, mu: float) -> Bounds:
         """Return the better of two tests: of the mean of all rows, and of all steps' scores."""
-        return _attained(strategy, self, mu)
+        return tests_below(strategy, self, mu)
 
 
 def thinned_chance(rate: float, separation: int) -> float:
@@ -124,11 +126,11 @@ def thinned_chance(rate: float, separation: int) -> float:
     The gaps of that set have the generating function r z^b / q over 1 - (1 - r) z + a z^b with a =
     r (1 - q) / q, which has no negative coefficient if its denominator has a positive root.
     """
-    rest = separation - 1
-    log_most = separation * math.log1p(-rate) if rate < 1 else -math.inf
-    if rest:
-        log_most += rest * math.log(rest / separation) - math.log(separation)
-    return min(rate / (rate + math.exp(log_most)) * (1 + 1e-12), 1.0)
+    resting = separation - 1
+    log_a = separation * math.log1p(-rate) if rate < 1 else -math.inf  # the greatest a
+    if resting:
+        log_a += resting * math.log(resting / separation) - math.log(separation)
+    return min(rate / (rate + math.exp(log_a)) * (1 + 1e-12), 1.0)
 
 
 def step_counts(rate: float, separation: int, steps: int) -> list[int]:
@@ -137,10 +139,10 @@ def step_counts(rate: float, separation: int, steps: int) -> list[int]:
     N + 1 steps of the set have N gaps of at most ``steps`` - 1 in all.  By Markov's inequality that
     has at most the chance z^-(steps - 1) H(z)^N, for all z in (0, 1].
     """
-    most = -(-steps // separation)
+    greatest = -(-steps // separation)
     chance = thinned_chance(rate, separation)
     if chance == 1:
-        return [most]
+        return [greatest]
     log_z = -np.geomspace(1e-9, 2.0, 4000) / separation
     z_b = np.exp(separation * log_z)
     odds = rate * (1 - chance) / chance
@@ -148,14 +150,13 @@ def step_counts(rate: float, separation: int, steps: int) -> list[int]:
     below = rate - (1 - rate) * np.expm1(log_z) + odds * z_b
     log_h = np.minimum(np.log(rate / chance) + separation * log_z - np.log(below), -1e-300)
     reach = -log_z * (steps - 1)
-    least = [
-        int(np.ceil(np.min((math.log(tail) - reach) / log_h) + 1e-6)) for tail in TAILS
-    ]
-    return [min(number, most) for number in least] + [most]
+    numbers = [int(np.ceil(np.min((math.log(tail) - reach) / log_h) + 1e-6)) for tail in TAILS]
+    return [min(number, greatest) for number in numbers] + [greatest]
 
 
 @functools.lru_cache(maxsize=64)
-def _bound(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Loss:
+def sampled_gaussians_above(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Loss:
+    """Return the loss of as many sampled Gaussians as the public set has steps."""
     longest = sensitivity(strategy, Once())
     rate, separation = sampling.rate, sampling.separation
     part = PoissonSampled(
@@ -178,25 +179,27 @@ def use_chances(sampling: SpacedPoisson, steps: int) -> Array:
     """
     from scipy.special import bdtrc
 
-    rest, most = sampling.separation - 1, -(-steps // sampling.separation)
-    used = np.arange(1, most + 1)
-    trials = steps - used * rest
+    resting = sampling.separation - 1
+    uses = np.arange(1, -(-steps // sampling.separation) + 1)
+    trials = steps - uses * resting
     # P(j or more successes in some trials) = bdtrc(j - 1, trials, rate)
     later = np.where(
-        trials >= used, bdtrc(used - 1.0, np.maximum(trials, used), sampling.rate), 0.0
+        trials >= uses, bdtrc(uses - 1.0, np.maximum(trials, uses), sampling.rate), 0.0
     )
     at_least = sampling.share / sampling.rate * later
-    for first in range(min(rest, steps)):
-        left = steps - 1 - first - (used - 1) * rest
-        found = bdtrc(used - 2.0, np.maximum(left, used - 1), sampling.rate)
-        at_least += sampling.share * np.where(used == 1, 1.0, np.where(left >= used - 1, found, 0))
+    for start in range(min(resting, steps)):
+        trials = steps - 1 - start - (uses - 1) * resting
+        chance = bdtrc(uses - 2.0, np.maximum(trials, uses - 1), sampling.rate)
+        chance = np.where(trials >= uses - 1, chance, 0.0)
+        at_least += sampling.share * np.where(uses == 1, 1.0, chance)
     at_least = np.concatenate([[1.0], np.minimum.accumulate(np.minimum(at_least, 1.0)), [0.0]])
     chances: Array = -np.diff(at_least)
     return chances
 
 
 @functools.lru_cache(maxsize=64)
-def _attained(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Bounds:
+def tests_below(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Bounds:
+    """Return the better of two tests of records that move all steps by one vector."""
     columns = column_products(strategy)
     bands, steps = columns.signed.shape
     if columns.signed.min() < 0:  # uses may cancel each other
@@ -216,47 +219,38 @@ def _attained(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Bounds:
         length = math.sqrt(float(moved[inside].sum()))
         shift = mu * float(moved[inside].min()) / length * (1 - PRODUCT_ERROR)
         uses = _without_tails(use_chances(sampling, inside.size))
-        pairs.append(mixture_of_shifts(shift * np.arange(uses.size), uses))
+        shifts = shift * np.arange(float(uses.size))
+        pairs.append(mixture_of_shifts(shifts, uses))
     uses = _without_tails(use_chances(sampling, steps))
     step_mu = mu * math.sqrt(float(columns.signed[0].min())) * (1 - PRODUCT_ERROR)
     expected = max(round(steps * sampling.share), 1)
-    if uses.size <= MOST_USES and step_mu > 0 and expected < steps:
-        pairs.append(_sum_of_scores(GaussianLoss(step_mu), steps, expected, uses))
+    if uses.size <= CHAIN[-1] // 10 and step_mu > 0 and expected < steps:
+        pairs.append(sum_of_scores(GaussianLoss(step_mu), steps, expected, uses))
     return greatest_of(pairs or [NO_LOSS])
 
 
 def _without_tails(chances: Array) -> Array:
     """Return the chances with those of very many uses given to fewer ones, which cost less."""
     at_least = np.cumsum(chances[::-1])[::-1]
-    kept = max(int(np.count_nonzero(at_least > NEGLIGIBLE)), 2)
-    kept_chances = chances[:kept].copy()
-    kept_chances[-1] += max(float(chances[kept:].sum()), 0.0)
-    return kept_chances
+    size = max(int(np.count_nonzero(at_least > NEGLIGIBLE)), 2)
+    shortened = chances[:size].copy()
+    shortened[-1] += max(float(chances[size:].sum()), 0.0)
+    return shortened
 
 
-def _sum_of_scores(step: GaussianLoss, steps: int, expected: int, uses: Array) -> Loss:
+def sum_of_scores(step: GaussianLoss, steps: int, expected: int, uses: Array) -> Loss:
     """Return the pair of the sum of the scores of all steps, of which a random number is picked."""
     laws = score_laws(step, steps, expected)
     if laws is None:
         raise TypeError("a Gaussian step has laws")
     picked, unpicked, outcomes = laws
-    # In the manner of Horner: of the sum over N of w_N picked^N unpicked^(most - N).
-    most = uses.size - 1
-    total, others = ScoreLaw(0, np.array([uses[most]])), ScoreLaw(0, np.ones(1))
-    for number in range(most - 1, -1, -1):
+    # In the manner of Horner: of the sum over N of w_N picked^N unpicked^(greatest - N).
+    greatest = uses.size - 1
+    total, others = ScoreLaw(0, np.array([uses[greatest]])), ScoreLaw(0, np.ones(1))
+    for number in range(greatest - 1, -1, -1):
         others = others.times(unpicked)
-        total = _added(total.times(picked), others, float(uses[number]))
-    rest = unpicked.power(steps - most)
-    with_record, without_record = total.times(rest), unpicked.power(steps)
+        total = total.times(picked).plus(others, float(uses[number]))
+    with_record = total.times(unpicked.power(steps - greatest))
+    without_record = unpicked.power(steps)
     rounding = 2 * steps * (CELL_ERROR / 100 + (with_record.masses.size + outcomes) * 2.0**-52)
     return merged_pair(with_record, without_record).with_rounding(rounding)
-
-
-def _added(law: ScoreLaw, other: ScoreLaw, weight: float) -> ScoreLaw:
-    """Return the masses of a law and ``weight`` times those of another."""
-    start = min(law.start, other.start)
-    end = max(one.start + one.masses.size for one in (law, other))
-    masses = np.zeros(end - start)
-    masses[law.start - start : law.start - start + law.masses.size] += law.masses
-    masses[other.start - start : other.start - start + other.masses.size] += weight * other.masses
-    return ScoreLaw(start, masses)

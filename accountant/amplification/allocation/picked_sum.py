@@ -58,6 +58,16 @@ class ScoreLaw:
         trimmed = masses[below : masses.size - above]
         return ScoreLaw(self.start + other.start + below, trimmed)
 
+    def plus(self, other: ScoreLaw, weight: float) -> ScoreLaw:
+        """Return the masses of this law and ``weight`` times those of another."""
+        start = min(self.start, other.start)
+        end = max(law.start + law.masses.size for law in (self, other))
+        masses = np.zeros(end - start)
+        for law, share in ((self, 1.0), (other, weight)):
+            offset = law.start - start
+            masses[offset : offset + law.masses.size] += share * law.masses
+        return ScoreLaw(start, masses)
+
     def power(self, count: int) -> ScoreLaw:
         """Return the law of the sum of ``count`` independent scores."""
         if count == 0:
