@@ -11,15 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import final
 
+from accountant.amplification.exchanged_record import NO_LOSS
+from accountant.composition.composed_loss import loss_of_plan
 from accountant.correlated_noise.sampled_steps import (
+    MissedReleases,
     SampledSteps,
-    SampledStepsLoss,
     bands_of,
     sampled_steps_loss,
 )
 from accountant.correlated_noise.strategy import Strategy
 from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
+from accountant.losses.loss import Loss
+from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics.rounding import round_up_ratio
 from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_relation
 from accountant.plans.declared_releases import is_plan_field
@@ -84,15 +88,17 @@ class AmplifiedMatrix(Release):
         self.sampling.check_fit(self.strategy)
 
     @property
-    def loss(self) -> SampledStepsLoss:
+    def loss(self) -> Loss:
         """The loss of the run."""
-        mu = round_up_ratio(self.step_sensitivity, self.scale)
-        loss = sampled_steps_loss(self.sampling, self.strategy, mu)
-        return loss.reversed if self._added else loss
+        return loss_of_plan(self)
 
     def losses(self) -> Iterator[tuple[Item, int]]:
-        """Yield the loss of the run, once."""
-        yield self.loss, 1
+        """Yield the releases of the bound, and the chance that they do not suffice."""
+        mu = round_up_ratio(self.step_sensitivity, self.scale)
+        loss = sampled_steps_loss(self.sampling, self.strategy, mu)
+        yield loss.reversed if self._added else loss, self.sampling.releases(self.strategy)
+        if self.sampling.missed:
+            yield MissedReleases(ApproxLoss(0.0, self.sampling.missed), NO_LOSS), 1
 
     @property
     def reversed(self) -> AmplifiedMatrix:

@@ -137,8 +137,9 @@ def bin_products(strategy: Strategy, bins: int) -> BinProducts:
     around = np.minimum(offset, bins - offset) + 0 * start
     line, circle = np.zeros(bins), np.zeros(bins // 2 + 1)
     error = PRODUCT_ERROR * float(absolute[0].max())
-    np.maximum.at(line, distance, absolute + error)
-    np.maximum.at(circle, around, absolute + error)
+    absolute = np.where(absolute > 0, absolute + error, 0.0)
+    np.maximum.at(line, distance, absolute)
+    np.maximum.at(circle, around, absolute)
     # The columns of the last steps are cut off at the end; they may be in the last bins alone.
     idle = bands - 1 if steps % bins == 0 and 2 * (bands - 1) <= bins else 0
     floor = np.zeros(bins - idle)

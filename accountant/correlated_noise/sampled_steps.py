@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,8 @@ from accountant.plans.declared_releases import PlanField
 
 # The delta at which bounds are compared, to take one of them: any choice is sound.
 COMPARED_AT = 1e-6
+CELL_ERROR = 1e-8  # of the logarithms of masses of cells, and of their sums
+GREATEST_SHIFT = 12.0  # of a Gaussian in a pair below: far ratios are no floats
 PRODUCT_ERROR = 1e-9  # of inner products, relative to the greatest one
 
 
@@ -44,7 +46,7 @@ class SampledSteps(PlanField, ABC):
 
     @abstractmethod
     def bounds(self, strategy: Strategy, mu: float) -> Bounds:
-        """Return pairs above: a loss for the removed record, and one for the added.
+        """Return losses above: of a record that is removed, and of one that is added.
 
         Parameters
         ----------
@@ -56,12 +58,21 @@ class SampledSteps(PlanField, ABC):
         Returns
         -------
         Bounds
-            Of all data sets and adversaries.
+            Of all data sets and adversaries; a run costs `releases` of them.
         """
 
     @abstractmethod
     def attained(self, strategy: Strategy, mu: float) -> Bounds:
-        """Return pairs below what some pair of data sets costs, as `bounds` does those above."""
+        """Return pairs below what the whole run costs for some pair of data sets."""
+
+    def releases(self, strategy: Strategy) -> int:
+        """Return how many releases of `bounds` the run costs at most."""
+        return 1
+
+    @property
+    def missed(self) -> float:
+        """The chance that the run costs more releases."""
+        return 0.0
 
 
 class Bounds(NamedTuple):
@@ -74,7 +85,7 @@ class Bounds(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class SampledStepsLoss(UpperEnvelope):
-    """The bound of a sampling of steps; pairs below it are computed when they are asked for."""
+    """A release of the bound of a run; pairs below the run are computed when they are asked for."""
 
     sampling: SampledSteps
     strategy: Strategy
@@ -95,12 +106,34 @@ class SampledStepsLoss(UpperEnvelope):
 
     @property
     def attained_pair(self) -> Loss:
-        """A pair below that of some data sets."""
-        return self.sampling.attained(self.strategy, self.mu)[self.added]
+        """A pair below a run of one release; else none."""
+        return self.attained_items(1)[0][0]
+
+    def attained_items(self, count: int) -> list[tuple[Loss, int]]:
+        """Return a pair below for each run that so many releases are."""
+        runs, others = divmod(count, self.sampling.releases(self.strategy))
+        if others:
+            return [(self.attained, count)]
+        return [(self.sampling.attained(self.strategy, self.mu)[self.added], runs)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MissedReleases(UpperEnvelope):
+    """The chance that a run costs more releases than are counted, as a loss without bound."""
+
+    @property
+    def reversed(self) -> MissedReleases:
+        """The same chance."""
+        return self
+
+    def attained_items(self, count: int) -> list[tuple[Loss, int]]:
+        """Return nothing: the pair below a run has its whole cost."""
+        return []
 
 
 def sampled_steps_loss(sampling: SampledSteps, strategy: Strategy, mu: float) -> SampledStepsLoss:
-    """Return the loss of a removed record."""
+    """Return the loss of a release of the bound, of a removed record."""
     above = sampling.bounds(strategy, mu)
     return SampledStepsLoss(above.removed, NO_LOSS, sampling, strategy, mu)
 
@@ -126,9 +159,22 @@ class WithGaussian(Loss):
         return WithGaussian(self.pair.reversed, self.gaussian)
 
     @property
+    def infinity(self) -> float:
+        """That of the pair."""
+        return self.pair.infinity
+
+    @property
     def rounding(self) -> float:
         """That of the pair."""
         return self.pair.rounding
+
+    def renyi(self, order: ArrayLike) -> Array:
+        """Return the sum of both divergences."""
+        return self.pair.renyi(order) + self.gaussian.renyi(order)
+
+    def cumulant(self, z: ArrayLike) -> Any:
+        """Return the sum of both cumulants."""
+        return self.pair.cumulant(z) + self.gaussian.cumulant(z)
 
 
 class ColumnProducts(NamedTuple):
@@ -174,6 +220,7 @@ def _products(diagonals: Array) -> Array:
 
 def mixture_of_shifts(shifts: Array, weights: Array) -> Loss:
     """Return a pair below that of one of several shifts of a normal number, and none."""
+    shifts = np.minimum(shifts, GREATEST_SHIFT)  # lesser ones cost less
     greatest = float(shifts.max())
     if greatest <= 0:
         return NO_LOSS
@@ -185,9 +232,6 @@ def mixture_of_shifts(shifts: Array, weights: Array) -> Loss:
         p += weight * gaussian_cells(edges, shift)
     pair = PairLoss((p / p.sum()).tolist(), (q / q.sum()).tolist())
     return pair.with_rounding(CELL_ERROR)
-
-
-CELL_ERROR = 1e-8  # of the logarithms of masses of cells, and of their sums
 
 
 def greatest_of(pairs: Iterable[Loss]) -> Bounds:

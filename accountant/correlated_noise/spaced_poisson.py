@@ -32,6 +32,7 @@ from accountant.correlated_noise.chain_of_bins import CHAIN
 from accountant.correlated_noise.participation import Once
 from accountant.correlated_noise.sampled_steps import (
     CELL_ERROR,
+    GREATEST_SHIFT,
     PRODUCT_ERROR,
     Bounds,
     SampledSteps,
@@ -45,14 +46,12 @@ from accountant.domains import Interval
 from accountant.errors import ParameterError
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
-from accountant.losses.public_choice import PublicChoice
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up_product
 from accountant.plans.declared_releases import plan_field
 
 RATE = Interval(0.0, 1.0, "(]")
-# The chances with which the public set may have more steps than each of several numbers.
-TAILS = (1e-2, 1e-4, 1e-7, 1e-11)
+MISSED = 1e-14  # the chance with which the public set may have more steps than are counted
 NEGLIGIBLE = (
     1e-13  # the chance of the greatest numbers of uses: a pair below drops it to lesser ones
 )
@@ -111,9 +110,20 @@ class SpacedPoisson(SampledSteps):
             raise ParameterError("separation", self.separation, allowed)
 
     def bounds(self, strategy: Strategy, mu: float) -> Bounds:
-        """Return sampled Gaussians, as many as a public set of steps has."""
-        above = sampled_gaussians_above(strategy, self, mu)
-        return Bounds(above, above.reversed)
+        """Return the loss of a step of the public set: a sampled Gaussian."""
+        longest = round_up_product(sensitivity(strategy, Once()).value, mu)
+        chance = thinned_chance(self.rate, self.separation)
+        step = loss_of_plan(PoissonSampled(GaussianLoss(longest), chance))
+        return Bounds(step, step.reversed)
+
+    def releases(self, strategy: Strategy) -> int:
+        """Return the number of steps of the public set, but for the chance `missed`."""
+        return step_count(self.rate, self.separation, strategy.columns)
+
+    @property
+    def missed(self) -> float:
+        """The chance of more steps of the public set."""
+        return MISSED
 
     def attained(self, strategy: Strategy, mu: float) -> Bounds:
         """Return the better of two tests: of the mean of all rows, and of all steps' scores."""
@@ -133,8 +143,8 @@ def thinned_chance(rate: float, separation: int) -> float:
     return min(rate / (rate + math.exp(log_a)) * (1 + 1e-12), 1.0)
 
 
-def step_counts(rate: float, separation: int, steps: int) -> list[int]:
-    """Return numbers that the set's steps exceed with at most the chances `TAILS`, then their most.
+def step_count(rate: float, separation: int, steps: int) -> int:
+    """Return a number that the set's steps exceed with at most the chance `MISSED`.
 
     N + 1 steps of the set have N gaps of at most ``steps`` - 1 in all.  By Markov's inequality that
     has at most the chance z^-(steps - 1) H(z)^N, for all z in (0, 1].
@@ -142,33 +152,14 @@ def step_counts(rate: float, separation: int, steps: int) -> list[int]:
     greatest = -(-steps // separation)
     chance = thinned_chance(rate, separation)
     if chance == 1:
-        return [greatest]
+        return greatest
     log_z = -np.geomspace(1e-9, 2.0, 4000) / separation
-    z_b = np.exp(separation * log_z)
     odds = rate * (1 - chance) / chance
     # 1 - (1 - r) z = r + (1 - r) (1 - z)
-    below = rate - (1 - rate) * np.expm1(log_z) + odds * z_b
+    below = rate - (1 - rate) * np.expm1(log_z) + odds * np.exp(separation * log_z)
     log_h = np.minimum(np.log(rate / chance) + separation * log_z - np.log(below), -1e-300)
-    reach = -log_z * (steps - 1)
-    numbers = [int(np.ceil(np.min((math.log(tail) - reach) / log_h) + 1e-6)) for tail in TAILS]
-    return [min(number, greatest) for number in numbers] + [greatest]
-
-
-@functools.lru_cache(maxsize=64)
-def sampled_gaussians_above(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Loss:
-    """Return the loss of as many sampled Gaussians as the public set has steps."""
-    longest = sensitivity(strategy, Once())
-    rate, separation = sampling.rate, sampling.separation
-    part = PoissonSampled(
-        GaussianLoss(round_up_product(longest.value, mu)), thinned_chance(rate, separation)
-    )
-    chances = -np.diff([1.0, *TAILS, 0.0])
-    by_count: dict[int, float] = {}
-    numbers = step_counts(rate, separation, strategy.columns)
-    for number, chance in zip(numbers, chances if len(numbers) > 1 else [1.0], strict=True):
-        by_count[number] = by_count.get(number, 0.0) + float(chance)
-    losses = tuple(loss_of_plan(number * part) for number in by_count)
-    return losses[0] if len(losses) == 1 else PublicChoice(losses, tuple(by_count.values()))
+    number = math.ceil(float(np.min((math.log(MISSED) + log_z * (steps - 1)) / log_h)) + 1e-6)
+    return min(number, greatest)
 
 
 def use_chances(sampling: SpacedPoisson, steps: int) -> Array:
@@ -224,6 +215,7 @@ def tests_below(strategy: Strategy, sampling: SpacedPoisson, mu: float) -> Bound
     uses = _without_tails(use_chances(sampling, steps))
     step_mu = mu * math.sqrt(float(columns.signed[0].min())) * (1 - PRODUCT_ERROR)
     expected = max(round(steps * sampling.share), 1)
+    step_mu = min(step_mu, GREATEST_SHIFT)  # lesser ones cost less
     if uses.size <= CHAIN[-1] // 10 and step_mu > 0 and expected < steps:
         pairs.append(sum_of_scores(GaussianLoss(step_mu), steps, expected, uses))
     return greatest_of(pairs or [NO_LOSS])

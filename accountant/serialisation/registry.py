@@ -36,9 +36,9 @@ from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
     AmplifiedMatrix, ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss,
-    GaussianLoss, Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled,
-    PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled,
-    ShuffledEpoch, Stated, TruncatedPoisson, ZCDPLoss,
+    GaussianLoss, Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel,
+    PoissonSampled, PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement,
+    Sequential, Shuffled, ShuffledEpoch, Stated, TruncatedPoisson, ZCDPLoss,
 )  # fmt: skip
 
 

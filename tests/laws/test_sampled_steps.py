@@ -90,7 +90,7 @@ def forget():
     for computed in (
         balls_in_bins.bin_products, balls_in_bins.bounds_of_bins, balls_in_bins.attained_by_bins,
         chain_of_bins.chain_above, chain_of_bins.chain_below,
-        spaced_poisson.sampled_gaussians_above, spaced_poisson.tests_below,
+        spaced_poisson.tests_below,
     ):  # fmt: skip
         getattr(computed, "cache_clear", lambda: None)()  # a mutant may keep nothing
 
