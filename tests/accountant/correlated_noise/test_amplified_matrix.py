@@ -101,7 +101,7 @@ def test_without_a_rest_it_is_poisson_sampling():
 
 @pytest.mark.parametrize(("rate", "separation"), [(0.01, 2), (0.2, 3), (0.05, 9), (0.6, 2)])
 def test_uses_are_a_thinned_set(rate, separation):
-    """The gaps of the set, thinned, are those of uses; with any less chance no set has such gaps."""
+    """The gaps of the set, thinned, are those of uses; with less chance no set has such gaps."""
     chance, terms = thinned_chance(rate, separation), 3000
 
     def gaps_of(q):
