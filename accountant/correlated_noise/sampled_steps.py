@@ -42,7 +42,18 @@ class SampledSteps(PlanField, ABC):
 
     @abstractmethod
     def check_fit(self, strategy: Strategy) -> None:
-        """Raise `ParameterError` if the sampling does not fit the strategy's steps and bands."""
+        """Refuse a strategy whose steps or bands the sampling does not fit.
+
+        Parameters
+        ----------
+        strategy : Strategy
+            The matrix C.
+
+        Raises
+        ------
+        ParameterError
+            Which names the field, and what would fit.
+        """
 
     @abstractmethod
     def bounds(self, strategy: Strategy, mu: float) -> Bounds:
@@ -63,10 +74,34 @@ class SampledSteps(PlanField, ABC):
 
     @abstractmethod
     def attained(self, strategy: Strategy, mu: float) -> Bounds:
-        """Return pairs below what the whole run costs for some pair of data sets."""
+        """Return pairs below what the whole run costs for some pair of data sets.
+
+        Parameters
+        ----------
+        strategy : Strategy
+            The matrix C.
+        mu : float
+            The norm of what a record adds to a step, over the deviation of the noise.
+
+        Returns
+        -------
+        Bounds
+            Of a record that is removed, and of one that is added.
+        """
 
     def releases(self, strategy: Strategy) -> int:
-        """Return how many releases of `bounds` the run costs at most."""
+        """Return how many releases of `bounds` the run costs at most.
+
+        Parameters
+        ----------
+        strategy : Strategy
+            The matrix C.
+
+        Returns
+        -------
+        int
+            At least 1.
+        """
         return 1
 
     @property

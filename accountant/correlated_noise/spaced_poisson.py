@@ -84,7 +84,7 @@ class SpacedPoisson(SampledSteps):
     >>> strategy = Toeplitz((1.0, 0.5, 0.25), steps=1000)
     >>> plan = AmplifiedMatrix(strategy, scale=2.0, sampling=SpacedPoisson(0.01, separation=3))
     >>> round(Tight().epsilon(plan, delta=1e-6), 2)
-    1.32
+    2.88
     """
 
     rate: float

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from accountant import (
+    AmplifiedMatrix,
+    BallsInBins,
     ApproxLoss,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
@@ -26,6 +28,8 @@ from accountant import (
     Sequential,
     Shuffled,
     ShuffledEpoch,
+    Toeplitz,
+    SpacedPoisson,
     Stated,
     TruncatedPoisson,
     ZCDPLoss,
@@ -52,6 +56,8 @@ PLANS = [
     PoissonSampled(Stated(LaplaceLoss(1.0), "replace-one"), 0.5, "replace-one"),
     2 * RandomAllocation(Gaussian(1.1), 100, picks=2, epochs=3),
     ShuffledEpoch(GaussianLoss(0.5), 40, "replace-one"),
+    3 * AmplifiedMatrix(Toeplitz((1.0, 0.5), 20), 2.0, BallsInBins(10), relation="zero-out"),
+    AmplifiedMatrix(Toeplitz((1.0, 0.5), 20), 2.0, SpacedPoisson(0.1, 2)).reversed,
     ShuffledEpoch(GaussianLoss(0.5), 40) + OnePass(LaplaceLoss(0.3), 40),
     3 * Repeated(Gaussian(5.0), NegativeBinomialTries(0.5, 0.01)),
     Grouped(NoisyMax(2.0, noise="laplace"), 4),
