@@ -6,8 +6,8 @@ import pytest
 
 from accountant import (
     AmplifiedMatrix,
-    BallsInBins,
     ApproxLoss,
+    BallsInBins,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
@@ -28,9 +28,9 @@ from accountant import (
     Sequential,
     Shuffled,
     ShuffledEpoch,
-    Toeplitz,
     SpacedPoisson,
     Stated,
+    Toeplitz,
     TruncatedPoisson,
     ZCDPLoss,
 )
