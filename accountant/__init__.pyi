@@ -114,6 +114,7 @@ from .plans.parallel import Stated as Stated
 from .plans.plan import Plan as Plan
 from .plans.plan import Repeat as Repeat
 from .plans.plan import Sequential as Sequential
+from .publishing.receipt import make_receipt as make_receipt
 from .reports.comparison import Comparison as Comparison
 from .reports.comparison import compare as compare
 from .reports.comparison import compare_deltas as compare_deltas

@@ -37,6 +37,9 @@ variance 1, Laplace(m, 1) the Laplace law of centre m and scale 1.  "P against Q
     ("choice", ((chance, release), ...))  one of the releases at random, and the output says which
     ("bound", above, below)               a set of pairs: a release that dominates them all, and one
                                           of the pairs, or None where none is known
+    ("best", tries, runs)                 the best of a random number of runs, each of which makes
+                                          all (release, count) in ``runs``; ``tries`` is (POISSON,
+                                          mean) or (NEGATIVE_BINOMIAL, shape, stop)
     ("any of", parts)                     one of these lists of (release, count), chosen anew at
                                           each occurrence; see `choices`
 """
@@ -57,6 +60,7 @@ ONE, ZERO = Fraction(1), Fraction(0)
 STILL = ((ONE, ZERO),)  # the side of a mixture that is N(0, 1)
 ALONE: Group = (1, 0)  # one record, which is in the data of P alone
 ANY_OF = "any of"
+POISSON, NEGATIVE_BINOMIAL = "poisson", "negative binomial"  # laws of a number of runs
 FINITE = {"response", "pair", "discrete laplace"}  # finitely many losses; may be in "sampled"
 LISTED = FINITE | {"discrete gaussian", "sampled"}  # kinds whose outcomes are listed by `outcomes`
 # The losses ln(p/q) of these kinds are equally spaced, and Q against P has the same losses.

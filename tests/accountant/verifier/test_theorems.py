@@ -19,7 +19,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import accountant.verifier
-from tests.accountant.verifier import lattice_theorems
+from tests.accountant.verifier import best_of_runs_theorems, lattice_theorems
 from tests.accountant.verifier.theorem_tools import (
     chernoff_constant,
     g,
@@ -350,6 +350,7 @@ THEOREMS = [
     poisson_sample, largest_loss, smallest_test, one_step_allocation,
     rotated_log_normal, geometric_tail, theta_constant, narrower_gaussian, sums_by_integrals,
     geometric_noise, worst_odds, staircase_pair, word_ranges, *lattice_theorems.THEOREMS,
+    *best_of_runs_theorems.THEOREMS,
 ]  # fmt: skip
 
 
