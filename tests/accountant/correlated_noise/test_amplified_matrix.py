@@ -26,6 +26,7 @@ from accountant import (
 )
 from accountant.correlated_noise.chain_of_bins import SPLIT_VARIANCE, chain_above, chain_below
 from accountant.correlated_noise.spaced_poisson import step_count, thinned_chance, use_chances
+from benchmarks.bench_sampling_schemes import matrix_rows
 
 EPSILONS = np.array([0.0, 0.3, 1.0, 2.0, 4.0])
 
@@ -192,6 +193,17 @@ def test_noise_is_found():
     assert Tight().epsilon(plan, 1e-5) == pytest.approx(2, abs=1e-3)
     turns = cyclic_poisson(strategy, noise, 2 * SpacedPoisson(0.05, 2).share)
     assert Tight().epsilon(turns, 1e-5) < 2
+
+
+@pytest.mark.slow
+def test_the_rows_of_the_page():
+    page = [
+        (1.6924, 1.6924), (0.9558, 0.9558), (0.6920, 0.8196), (0.4111, 2.0306),
+        (6.6197, 6.6197), (4.3604, 4.3604), (4.2291, 4.5623), (1.9640, 8.1899),
+    ]  # fmt: skip
+    for (_, plan, delta, _), ends in zip(matrix_rows(), page, strict=True):
+        found = Tight().certify(plan, delta)
+        assert (found.lower, found.upper) == pytest.approx(ends, abs=6e-5)
 
 
 @pytest.mark.parametrize(
