@@ -90,6 +90,9 @@ from .losses.loss import Loss as Loss
 from .losses.mixture_of_gaussians import MixtureOfGaussians as MixtureOfGaussians
 from .losses.pure_and_approximate import ApproxLoss as ApproxLoss
 from .losses.pure_and_approximate import PureLoss as PureLoss
+from .losses.summed_noise import DiscreteGaussianSum as DiscreteGaussianSum
+from .losses.summed_noise import SkellamNoise as SkellamNoise
+from .losses.summed_noise import SummedNoiseLoss as SummedNoiseLoss
 from .losses.zcdp import ZCDPLoss as ZCDPLoss
 from .planning.allocation import allocate as allocate
 from .planning.allocation_table import Allocation as Allocation

@@ -305,12 +305,14 @@ class Search:
                 has_method = False
             # A lattice may show a lower end below the certificate's: where there is no other
             # method; where an entry may only have failed because it was smoothed or long; and in a
-            # plan with sets or bests of runs, where the certificate's end may not be that of any
-            # path, or of one run.
+            # plan with sets, bounds or bests of runs, where the certificate's end may not be that
+            # of any path, of any pair, or of one run.
+            releases = self._alternatives[direction.number]
             if (
                 not has_method
                 or self._has_sets(direction)
-                or not self._bests.keys().isdisjoint(self._alternatives[direction.number])
+                or any(release[0] == "bound" for release in releases)
+                or not self._bests.keys().isdisjoint(releases)
                 or any(map(_may_be_wider, failed_entries))
             ):
                 coarse.append(direction)

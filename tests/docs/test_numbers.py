@@ -240,6 +240,7 @@ def test_the_failure_on_the_page_of_tests(tmp_path):
 
 LEAST_ROWS = {  # that the patterns of `benchmarks.page` find
     "bench_sampled_gaussians": 3,
+    "bench_clients": 18,
     "bench_evidence": 6,
     "bench_least_epsilon": 18,
     "bench_sampling_schemes": 15,
