@@ -37,6 +37,8 @@ from .amplification.truncated_sampling import TruncatedPoisson as TruncatedPoiss
 from .book.book import Book as Book
 from .book.chain.roles import Roles as Roles
 from .composition.certificate import Certificate as Certificate
+from .correlated_noise.amplified_matrix import AmplifiedMatrix as AmplifiedMatrix
+from .correlated_noise.balls_in_bins import BallsInBins as BallsInBins
 from .correlated_noise.banded_matrix import BandedMatrix as BandedMatrix
 from .correlated_noise.binary_tree import BinaryTree as BinaryTree
 from .correlated_noise.buffered_toeplitz import BufferedToeplitz as BufferedToeplitz
@@ -45,6 +47,7 @@ from .correlated_noise.participation import FixedEpochs as FixedEpochs
 from .correlated_noise.participation import MinSeparation as MinSeparation
 from .correlated_noise.participation import Once as Once
 from .correlated_noise.poisson_groups import cyclic_poisson as cyclic_poisson
+from .correlated_noise.spaced_poisson import SpacedPoisson as SpacedPoisson
 from .correlated_noise.strategy import Sensitivity as Sensitivity
 from .correlated_noise.strategy import sensitivity as sensitivity
 from .correlated_noise.toeplitz import Toeplitz as Toeplitz

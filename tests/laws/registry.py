@@ -77,6 +77,7 @@ from tests.laws import (
     test_repeated,
     test_replays,
     test_sampled_renyi,
+    test_sampled_steps,
     test_sampler,
     test_summed_noise,
     test_values,
@@ -124,6 +125,7 @@ from tests.mutants import (
     repeated,
     replays,
     sampled_renyi,
+    sampled_steps,
     searches,
     selection,
     sign_vote,
@@ -340,6 +342,10 @@ register(
     "sensitivities of strategies",
     lambda patched: under(patched, test_correlated_noise.violation),
     {patched.__name__: (patched, None) for patched in correlated_noise.MUTANTS},
+)  # fmt: skip
+register(
+    "runs of random steps", lambda patched: under(patched, test_sampled_steps.violation),
+    {patched.__name__: (patched, None) for patched in sampled_steps.MUTANTS},
 )  # fmt: skip
 register(
     "noise of strategies", lambda patched: under(patched, test_correlated_noise.grid_violation),

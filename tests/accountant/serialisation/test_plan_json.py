@@ -5,7 +5,9 @@ import json
 import pytest
 
 from accountant import (
+    AmplifiedMatrix,
     ApproxLoss,
+    BallsInBins,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
     DiscreteGaussianSum,
@@ -28,8 +30,10 @@ from accountant import (
     Shuffled,
     ShuffledEpoch,
     SkellamNoise,
+    SpacedPoisson,
     Stated,
     SummedNoiseLoss,
+    Toeplitz,
     TruncatedPoisson,
     ZCDPLoss,
 )
@@ -56,6 +60,8 @@ PLANS = [
     PoissonSampled(Stated(LaplaceLoss(1.0), "replace-one"), 0.5, "replace-one"),
     2 * RandomAllocation(Gaussian(1.1), 100, picks=2, epochs=3),
     ShuffledEpoch(GaussianLoss(0.5), 40, "replace-one"),
+    3 * AmplifiedMatrix(Toeplitz((1.0, 0.5), 20), 2.0, BallsInBins(10), relation="zero-out"),
+    AmplifiedMatrix(Toeplitz((1.0, 0.5), 20), 2.0, SpacedPoisson(0.1, 2)).reversed,
     ShuffledEpoch(GaussianLoss(0.5), 40) + OnePass(LaplaceLoss(0.3), 40),
     3 * Repeated(Gaussian(5.0), NegativeBinomialTries(0.5, 0.01)),
     Grouped(NoisyMax(2.0, noise="laplace"), 4),
