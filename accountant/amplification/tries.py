@@ -178,7 +178,9 @@ class NegativeBinomial(Tries):
             return x
         if self.shape == 0:
             return nats_at_x / nats
-        return math.expm1(self.shape * nats_at_x) / math.expm1(self.shape * nats)
+        # Both terms times stop^shape, so that no power is too large for a float.
+        power = math.exp(self.shape * (nats_at_x - nats))
+        return power * math.expm1(-self.shape * nats_at_x) / math.expm1(-self.shape * nats)
 
     def log_slope_ratio(self, tail: Array, gap: Array) -> Array:
         """Return ``(1 + shape) ln(1 + (1 - stop) gap / (stop + (1 - stop) tail))``."""
@@ -198,9 +200,9 @@ class NegativeBinomial(Tries):
         log_growth: Array = np.log1p(going_on * mass / s)
         if self.shape == 0:
             return log_growth / nats
-        chance: Array = (
-            s**-self.shape * np.expm1(-self.shape * log_growth) / -math.expm1(self.shape * nats)
-        )
+        # Both terms times stop^shape, so that no power is too large for a float.
+        power = (s / self.stop) ** -self.shape
+        chance: Array = power * np.expm1(-self.shape * log_growth) / math.expm1(-self.shape * nats)
         return chance
 
 
