@@ -30,6 +30,7 @@ from accountant.plans.plan import Plan, as_plan, directions
 # relative to delta: bounds on delta that are so close agree with those on epsilon, and no search
 # for the delta of an epsilon is needed
 SAME_DELTA = 5e-10
+CLOSE_DELTA = 1e-4  # relative to delta: enough where losses are bounds on many pairs
 
 
 @final
@@ -220,6 +221,11 @@ class Tight(Accountant):
         low, high = max(low for low, _ in ends), max(high for _, high in ends)
         if epsilon == 0 or high - low <= SAME_DELTA * low:
             return min(high, 1.0)
+        if 0 < high - low <= CLOSE_DELTA * low and any(one.has_envelopes for one in checked):
+            # No pair need attain the bound, so that its last digits are not worth a search.
+            near = min(high + 2 * (high - low), 1.0)
+            if interval(near).upper <= epsilon:
+                return near
         floor = max(map(infinity_mass, plans)) * (1 - 32 * ULP)
         start = high if high < 1 else USUAL_DELTA
         delta_upper = least_delta(lambda delta: interval(delta).upper, epsilon, start, floor)

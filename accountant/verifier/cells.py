@@ -188,14 +188,14 @@ def greatest_tails(release: Release, points: list[arb], is_half: bool) -> list[T
 def mixture_tails(release: Release, points: list[arb], is_half: bool) -> list[Tail]:
     """Return the tails of mixtures of normals: sum w N(s, 1) over each side's (w, s).
 
-    A symmetric pair has the loss 0 at half the last shift of P.
+    A symmetric pair has the loss 0 in the middle of the last shifts of P and Q.
     """
     kind, *numbers = release
     if kind == "gaussian":
         numbers = [*numbers, ((ONE, ONE),), STILL]
     sides = mixture_sides(*numbers)
     spend(20 * (len(points) - 1) * sum(map(len, sides)))
-    start = sides[0][-1][1] / 2 if is_half else arb(0)
+    start = (sides[0][-1][1] + sides[1][-1][1]) / 2 if is_half else arb(0)
     moved = [start + t for t in points]
     losses = [(f - g).real for f, g in (log_density_ratios(sides, acb(t)) for t in moved)]
     tails_of_sides = [
