@@ -30,7 +30,7 @@ from accountant.plans.plan import Plan, as_plan, directions
 # relative to delta: bounds on delta that are so close agree with those on epsilon, and no search
 # for the delta of an epsilon is needed
 SAME_DELTA = 5e-10
-CLOSE_DELTA = 1e-4  # relative to delta: enough where losses are bounds on many pairs
+CLOSE_DELTA = 1e-3  # relative to delta: enough where losses are bounds on many pairs
 
 
 @final
@@ -223,7 +223,7 @@ class Tight(Accountant):
             return min(high, 1.0)
         if 0 < high - low <= CLOSE_DELTA * low and any(one.has_envelopes for one in checked):
             # No pair need attain the bound, so that its last digits are not worth a search.
-            near = min(high + 2 * (high - low), 1.0)
+            near = min(high + 4 * (high - low), 1.0)
             if interval(near).upper <= epsilon:
                 return near
         floor = max(map(infinity_mass, plans)) * (1 - 32 * ULP)

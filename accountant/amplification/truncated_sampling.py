@@ -225,7 +225,8 @@ class TruncatedPoisson(Loss):
         if kept == 0 or self.mu == 0:
             return PublicChoice((sampled,), (1.0,))
         share = last / (last + kept)
-        full = FullBatchLoss(self.mu, self.rate, share, self.relation, self._added)
+        added = self._added and self.relation is not Adjacency.REPLACE_ONE  # which is symmetric
+        full = FullBatchLoss(self.mu, self.rate, share, self.relation, added)
         cases = [(room, sampled), (last + kept, full), (cut, NO_LOSS)]
         if self.mu > MAX_MU or full.infinity > 0:
             rate = self.rate * kept / (kept + cut)

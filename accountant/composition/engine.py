@@ -36,6 +36,8 @@ from accountant.numerics.rounding import ULP, round_up
 # In complex products of about 2 ns: ten seconds.  A contour that costs more is not tried, and an
 # interval that is at most USABLE times as wide as wanted is not narrowed at a higher cost.
 MAX_COST, USABLE = 5e9, 100.0
+# The same for bounds on many pairs, which no pair need attain: 0.2 seconds.
+MAX_COST_OF_BOUND = 1e8
 NOTHING_KNOWN = Certificate(0.0, math.inf, "nothing known")
 
 Answer = TypeVar("Answer")
@@ -197,10 +199,11 @@ def certify(
     attempts = cheapest_first(
         problem.composition, engines, lambda engine: engine.attempts(problem), journal
     )
+    most_cost = MAX_COST_OF_BOUND if problem.is_bound else MAX_COST
     for engine, attempt in attempts:
         if problem.is_narrow(interval, engine.least_width):
             continue  # the narrowest interval of this engine is no narrower
-        if attempt.cost > MAX_COST and problem.is_narrow(interval, USABLE * problem.width):
+        if attempt.cost > most_cost and problem.is_narrow(interval, USABLE * problem.width):
             break  # all that remain cost as much or more
         interval = intersection(attempt.answer(), interval)
         if problem.is_narrow(interval) or interval.upper <= rival:

@@ -9,13 +9,14 @@ e^{K_i(z)}.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.losses.cell_masses import CellMasses
+from accountant.losses.finite import FiniteLoss
 from accountant.losses.least_rho import rho_of_bounded
 from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
@@ -161,6 +162,21 @@ class PublicChoice(Loss):
         if not self.numerics.is_upper_envelope:
             return self
         return PublicChoice(tuple(part.attained_pair for part in self.parts), self.weights)
+
+    def without_rare_losses(self, mass: float) -> PublicChoice:
+        """Return a choice above this one, for a bound on many pairs that has no rare great losses.
+
+        Of the parts with finitely many losses, the greatest losses of at most ``mass`` in all are
+        taken to be infinite.  Cumulants of large orders are then those of the other losses.
+        """
+        if self.attained is None:
+            return self
+        share = mass / len(self.parts)
+        parts = tuple(
+            part.without_greatest_losses(share / w) if isinstance(part, FiniteLoss) else part
+            for part, w in zip(self.parts, self.weights, strict=True)
+        )
+        return replace(self, parts=parts)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
