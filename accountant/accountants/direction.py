@@ -54,7 +54,6 @@ from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
-from accountant.losses.public_choice import PublicChoice
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics.rounding import ACCURACY, ULP, round_up_to_bits
 from accountant.plans.parallel import Parallel
@@ -144,12 +143,8 @@ class Direction:
         if not self.has_envelopes or composition.single_loss is not None:
             return composition
         mass = delta * self.width / 10 / composition.releases
-        return Composition(
-            [
-                (loss.without_rare_losses(mass) if isinstance(loss, PublicChoice) else loss, n)
-                for loss, n in composition.items
-            ]
-        )
+        items = [(loss.without_rare_losses(mass), n) for loss, n in composition.items]
+        return composition if items == composition.items else Composition(items)
 
     def certify(
         self, delta: float, rival: float = 0.0, problem: EpsilonProblem | None = None

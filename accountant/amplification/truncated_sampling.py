@@ -26,7 +26,7 @@ from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import pair_above_all
-from accountant.losses.finite import FiniteLoss
+from accountant.losses.finite import DiscretisedLoss, FiniteLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, single_loss
 from accountant.losses.loss_numerics import LossNumerics
@@ -35,7 +35,7 @@ from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, side
 from accountant.losses.public_choice import PublicChoice
 from accountant.numerics import Array
-from accountant.numerics.rounding import MAX_EXPONENT, round_up
+from accountant.numerics.rounding import MAX_EXPONENT, ULP, round_up
 from accountant.plans.adjacency import (
     PRESENCE_RELATIONS,
     SAMPLING_RELATIONS,
@@ -48,8 +48,6 @@ RATE, SIZE = Interval(0.0, 1.0), IntegerRange(1)
 # Up to this batch the terms of a binomial tail are summed one by one.  There the incomplete beta
 # function errs by up to 5e-8, where few of very many records are sampled.
 MAX_SUMMED_BATCH = 64
-# Above this mu the losses of a full batch may be too large for exponents of floats.
-MAX_MU = 20.0
 TAIL_ERROR = 1e-12  # binomial tails are inexact by about 1e-13 of themselves
 
 
@@ -58,15 +56,15 @@ TAIL_ERROR = 1e-12  # binomial tails are inexact by about 1e-13 of themselves
 class FullBatchLoss(FiniteLoss):
     """The loss of a sampled record that fills the batch, or takes the place of another one.
 
-    The others leave the last place with chance ``last``, and else no place.  Relative to their sum
-    in the first case it lies at 0, or moved by up to ``mu``; a record that is sampled, with chance
-    ``rate``, moves it by up to ``mu`` from 0 in both cases.  The profile is the greatest over all
-    such moves, and the cumulant that of a finite pair above it.
+    The others leave the last place with chance ``last_place``, and else none.  Where their sum is 0
+    in the first case, it is up to ``mu`` away from 0 in the second one; a record that is sampled,
+    with chance ``rate``, makes it up to ``mu`` away from 0 in both.  The profile is the greatest
+    over all such moves, and the cumulant that of a finite pair above it.
     """
 
     mu: float
     rate: float
-    last: float
+    last_place: float
     relation: Adjacency
     added: bool = False  # whether the record is only in Q; under zero-out neighbours, the blank
 
@@ -78,12 +76,12 @@ class FullBatchLoss(FiniteLoss):
         the laws each, with positive weights.
         """
         growth = np.expm1(np.minimum(epsilons(epsilon), MAX_EXPONENT))
-        coefficients, square = self._coefficients(growth), self.mu * self.mu
+        coefficients, square = self.coefficients(growth), self.mu * self.mu
         delta, is_positive = np.zeros(growth.shape), coefficients[0] > 0
         c_2, c_1, c_0 = (c[is_positive] / (1 + growth[is_positive]) for c in coefficients)
         # With y = e^{mu t - mu^2 / 2} the densities cancel where c_2 y^2 + c_1 y + c_0 e^{-mu^2} is
         # 0.  The quotient below is the greater solution without cancellation, up to a factor.
-        root = np.sqrt(c_1 * c_1 - 4 * math.exp(-square) * c_2 * c_0)
+        root = np.hypot(c_1, 2 * math.exp(-square / 2) * np.sqrt(c_2) * np.sqrt(-c_0))
         log_y = np.where(
             c_1 > 0,
             np.log(-2 * np.minimum(c_0, -1e-300)) - square - np.log(np.abs(c_1) + root),
@@ -98,20 +96,31 @@ class FullBatchLoss(FiniteLoss):
         delta[is_positive] = (middle + c_2 * (1 - share) * far) * (1 + growth[is_positive])
         return delta
 
-    def _coefficients(self, growth: Array) -> tuple[Array, Array, Array]:
-        """Return the coefficients at e^eps = 1 + growth, that of the far end of the line first."""
-        q, last, full = self.rate, self.last, 1 - self.last
+    def coefficients(self, growth: Array) -> tuple[Array, Array, Array]:
+        """Return the coefficients of three normal laws in a row in P - e^eps Q.
+
+        Parameters
+        ----------
+        growth : array
+            e^eps - 1, at least 0.
+
+        Returns
+        -------
+        tuple of array
+            That of the law at which the best test begins comes first.
+        """
+        q, one_left, full = self.rate, self.last_place, 1 - self.last_place
         unsampled, sampled = growth * (1 - q), q * (1 + growth)
         match self.relation, self.added:
             case Adjacency.ADD_REMOVE, False:
-                return np.full(growth.shape, q), -(growth + q) * last, -(growth + q) * full
+                return np.full(growth.shape, q), -(growth + q) * one_left, -(growth + q) * full
             case Adjacency.ADD_REMOVE, True:
-                return (q - unsampled) * full, (q - unsampled) * last, -sampled
+                return (q - unsampled) * full, (q - unsampled) * one_left, -sampled
             case Adjacency.REPLACE_ONE, _:
-                return np.full(growth.shape, q), -unsampled * last, -sampled - unsampled * full
+                return np.full(growth.shape, q), -unsampled * one_left, -sampled - unsampled * full
             case _, False:
-                return np.full(growth.shape, q), -sampled - unsampled * last, -unsampled * full
-        return q - unsampled * last, -sampled - unsampled * full, np.zeros(growth.shape)
+                return np.full(growth.shape, q), -sampled - unsampled * one_left, -unsampled * full
+        return q - unsampled * one_left, -sampled - unsampled * full, np.zeros(growth.shape)
 
     @property
     def reversed(self) -> FullBatchLoss:
@@ -140,6 +149,14 @@ class FullBatchLoss(FiniteLoss):
         """The largest loss: finite where the record is only added, at a rate below 1."""
         is_added = self.relation is Adjacency.ADD_REMOVE and self.added and self.rate < 1
         return round_up(-math.log1p(-self.rate)) if is_added else math.inf
+
+    def without_rare_losses(self, mass: float) -> Loss:
+        """Return a finite loss above this one, whose losses of at most ``mass`` are infinite."""
+        loss, masses = self.loss_pmf  # by growing loss
+        tail = np.cumsum(masses[::-1])[::-1]
+        size = max(int(np.count_nonzero(tail > mass)), 1)
+        infinity = self.infinity + float(tail[size:][:1].sum()) * (1 + loss.size * ULP)
+        return DiscretisedLoss(loss[:size], masses[:size], infinity)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
@@ -221,36 +238,36 @@ class TruncatedPoisson(Loss):
     @property
     def choice(self) -> PublicChoice:
         """The cases, and their chances: room for more records, or for one at most."""
-        sampled, (room, last, kept, cut) = self._sampled(self.rate), self._chances()
-        if kept == 0 or self.mu == 0:
+        sampled, (room, last_place, chance_kept, cut) = self._sampled(self.rate), self._chances()
+        if chance_kept == 0 or self.mu == 0:
             return PublicChoice((sampled,), (1.0,))
-        share = last / (last + kept)
+        in_full = last_place + chance_kept
         added = self._added and self.relation is not Adjacency.REPLACE_ONE  # which is symmetric
-        full = FullBatchLoss(self.mu, self.rate, share, self.relation, added)
-        cases = [(room, sampled), (last + kept, full), (cut, NO_LOSS)]
-        if self.mu > MAX_MU or full.infinity > 0:
-            rate = self.rate * kept / (kept + cut)
-            cases = [(room + last, sampled), (kept + cut, self._exchanged(rate))]
+        full = FullBatchLoss(self.mu, self.rate, last_place / in_full, self.relation, added)
+        cases = [(room, sampled), (in_full, full), (cut, NO_LOSS)]
+        if self.mu**2 > MAX_EXPONENT or full.infinity > 0:
+            # Great losses are no exponents of floats: it is taken to be seen if others fill the
+            # batch, and then the record takes the place of another one.
+            rate = self.rate * chance_kept / (chance_kept + cut)
+            moved = stays = side((0.0, 2 * self.mu), (1 - rate, rate))
+            if self.relation is Adjacency.ADD_REMOVE:
+                stays = ORIGIN
+            elif self.relation is Adjacency.ZERO_OUT:  # a blank takes the place of another one
+                stays = side((0.0, self.mu), (1 - rate, rate))
+            pair = MixturePair(moved, stays)
+            exchanged = MixturePairLoss(pair.mirrored if self._added else pair)
+            cases = [(room + last_place, sampled), (chance_kept + cut, exchanged)]
         chances, losses = zip(*((c, loss) for c, loss in cases if c > 0), strict=True)
         # The attained pair gives the lower end of a certificate, so that its rate is rounded down.
-        mean_rate = self.rate * max(room + last + kept - 8 * TAIL_ERROR * (1 - room), 0.0)
-        return PublicChoice(losses, chances, self._sampled(mean_rate))
+        in_batch = max(room + in_full - 8 * TAIL_ERROR * (1 - room), 0.0)
+        attained = self._sampled(self.rate * in_batch * (1 - 4 * ULP))
+        return PublicChoice(losses, chances, attained)
 
     def _sampled(self, rate: float) -> Loss:
         """Return what the record costs in a Poisson sample, in this direction."""
         part = GaussianLoss(self.mu)
         losses = PoissonSampled(part, rate, self.relation, self._added).losses()
         return next((single_loss(item) for item, _ in losses), NO_LOSS)
-
-    def _exchanged(self, rate: float) -> Loss:
-        """Return what it costs to take the place of another record with a chance ``rate``."""
-        moved = stays = side((0.0, 2 * self.mu), (1 - rate, rate))
-        if self.relation is Adjacency.ADD_REMOVE:
-            stays = ORIGIN
-        elif self.relation is Adjacency.ZERO_OUT:  # a blank moves the sum by the other record alone
-            stays = side((0.0, self.mu), (1 - rate, rate))
-        pair = MixturePair(moved, stays)
-        return MixturePairLoss(pair.mirrored if self._added else pair)
 
     def _chances(self) -> tuple[float, float, float, float]:
         """Return the chances of the cases of a record that is sampled, rounded towards privacy.
@@ -265,12 +282,12 @@ class TruncatedPoisson(Loss):
         # k >= B; the mean of q B / (k + 1) over k >= B is (B / n) P(Bin(n, q) > B).
         full = binomial_tail(n - 1, self.rate, batch)
         one_place = binomial_tail(n - 1, self.rate, batch - 1) if batch > 1 else 1.0
-        kept = binomial_tail(n, self.rate, batch + 1) * batch / n / self.rate
+        chance_kept = binomial_tail(n, self.rate, batch + 1) * batch / n / self.rate
         # What is lost of the last place goes to the cases around it; what is not kept is less.
         low, high = one_place * (1 - TAIL_ERROR), full * (1 + TAIL_ERROR)
         high = min(low, high)
-        kept = min(kept + 4 * TAIL_ERROR * full, high)
-        return 1 - low, low - high, kept, high - kept
+        chance_kept = min(chance_kept + 4 * TAIL_ERROR * full, high)
+        return 1 - low, low - high, chance_kept, high - chance_kept
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the mean of the profiles of both cases."""

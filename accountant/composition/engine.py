@@ -36,8 +36,6 @@ from accountant.numerics.rounding import ULP, round_up
 # In complex products of about 2 ns: ten seconds.  A contour that costs more is not tried, and an
 # interval that is at most USABLE times as wide as wanted is not narrowed at a higher cost.
 MAX_COST, USABLE = 5e9, 100.0
-# The same for bounds on many pairs, which no pair need attain: 0.2 seconds.
-MAX_COST_OF_BOUND = 1e8
 NOTHING_KNOWN = Certificate(0.0, math.inf, "nothing known")
 
 Answer = TypeVar("Answer")
@@ -199,7 +197,8 @@ def certify(
     attempts = cheapest_first(
         problem.composition, engines, lambda engine: engine.attempts(problem), journal
     )
-    most_cost = MAX_COST_OF_BOUND if problem.is_bound else MAX_COST
+    # A bound that no pair need attain is worth a hundredth of the time.
+    most_cost = MAX_COST / USABLE if problem.is_bound else MAX_COST
     for engine, attempt in attempts:
         if problem.is_narrow(interval, engine.least_width):
             continue  # the narrowest interval of this engine is no narrower

@@ -35,7 +35,6 @@ from accountant.numerics.exponential_sums import (
     sum_of_finite_cgfs,
 )
 from accountant.numerics.ordered_sums import ordered_dot
-from accountant.numerics.rounding import ULP
 
 
 class FiniteCGF(ExactCGF["FiniteLoss"]):
@@ -77,17 +76,6 @@ class FiniteLoss(Loss):
         sticks = -np.expm1(np.minimum(epsilons(epsilon)[..., None] - loss, 0.0))
         total: Array = np.minimum(ordered_dot(sticks, mass) + self.infinity, 1.0)
         return total
-
-    def without_greatest_losses(self, mass: float) -> FiniteLoss:
-        """Return a loss above this one: the greatest losses, of at most ``mass``, are infinite."""
-        loss, masses = self.loss_pmf
-        order = np.argsort(loss)
-        rising, tail = masses[order], np.cumsum(masses[order][::-1])[::-1]
-        kept = max(int(np.count_nonzero(tail > mass)), 1)
-        if kept == loss.size:
-            return self
-        infinity = self.infinity + float(tail[kept]) * (1 + 8 * loss.size * ULP)
-        return DiscretisedLoss(loss[order[:kept]], rising[:kept], infinity)
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the Rényi divergence of the finite sum."""

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.losses.cell_masses import CellMasses
-from accountant.losses.finite import FiniteLoss
 from accountant.losses.least_rho import rho_of_bounded
 from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
@@ -43,7 +42,11 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
         self, losses: Sequence[PublicChoice], counts: Array, z: Complex
     ) -> tuple[Complex, Array]:
         """Return the product of the means of the parts' ratios, and a bound on its error."""
-        a, product, total_error = float(z[0, 0].real), np.ones(z.shape, dtype=complex), 0.0
+        a, product, total_error = (
+            float(z[0, 0].real),
+            np.ones(z.shape, dtype=complex),
+            np.zeros(z.shape),
+        )
         for loss, count in zip(losses, counts.tolist(), strict=True):
             chances, chance_error = _tilted_chances(loss, a)
             ratio, error = np.zeros(z.shape, dtype=complex), np.full(z.shape, chance_error)
@@ -52,8 +55,8 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
                 ratio += chance * part_ratio
                 error += chance * part_error
             # No factor is above 1, so that errors add.
-            product *= complex_power(ratio, int(count))
-            total_error = total_error + count * (error + 16 * ULP)
+            product = product * complex_power(ratio, int(count))
+            total_error += count * (error + 16 * ULP)
         return product, total_error
 
     def log_cf_bounds(
@@ -163,19 +166,11 @@ class PublicChoice(Loss):
             return self
         return PublicChoice(tuple(part.attained_pair for part in self.parts), self.weights)
 
-    def without_rare_losses(self, mass: float) -> PublicChoice:
-        """Return a choice above this one, for a bound on many pairs that has no rare great losses.
-
-        Of the parts with finitely many losses, the greatest losses of at most ``mass`` in all are
-        taken to be infinite.  Cumulants of large orders are then those of the other losses.
-        """
-        if self.attained is None:
-            return self
+    def without_rare_losses(self, mass: float) -> Loss:
+        """Return the choice of parts without their rare losses, of at most ``mass`` in all."""
         share = mass / len(self.parts)
-        parts = tuple(
-            part.without_greatest_losses(share / w) if isinstance(part, FiniteLoss) else part
-            for part, w in zip(self.parts, self.weights, strict=True)
-        )
+        weighted = zip(self.parts, self.weights, strict=True)
+        parts = tuple(part.without_rare_losses(share / w) for part, w in weighted)
         return replace(self, parts=parts)
 
     @property
@@ -233,7 +228,8 @@ def _tilted_chances(loss: PublicChoice, a: float) -> tuple[Array, float]:
 def _chance_errors(loss: PublicChoice) -> Array:
     """Return bounds on the relative errors of the chances."""
     w = np.array(loss.weights)
-    return CHANCE_ERROR * np.minimum(w, 1 - w) / w + 2 * ULP
+    errors: Array = CHANCE_ERROR * np.minimum(w, 1 - w) / w + 2 * ULP
+    return errors
 
 
 def _parts_at(loss: PublicChoice, z: Any) -> list[tuple[Any, Array]]:

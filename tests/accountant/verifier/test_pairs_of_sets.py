@@ -237,32 +237,45 @@ def mixture(unit_squared, rate, *, replaced):
 def in_floats(release):
     kind, unit_squared, *sides = release
     assert kind == "mixture"
-    return float(unit_squared), *({int(s): float(w) for w, s in side} for side in sides)
+    places = [{int(s) for _, s in side} for side in sides]
+    return float(unit_squared), *(
+        {place: float(sum(w for w, s in side if s == place)) for place in sorted(at)}
+        for at, side in zip(places, sides, strict=True)
+    )
 
 
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize(("records", "batch"), [(9, 4), (5, 1), (12, 11), (2, 1), (7, 6)])
-def test_a_truncated_sample_is_bounded_by_whether_its_batch_is_full(records, batch, replaced):
+def test_a_truncated_sample_is_bounded_by_whether_places_are_left(records, batch, replaced):
     release = ("truncated", SQUARE, RATE, records, batch, replaced)
     rate, others = float(RATE), records - 1
     chances = [comb(others, k) * rate**k * (1 - rate) ** (others - k) for k in range(records)]
-    full = sum(chances[batch:])
+    full, last = sum(chances[batch:]), chances[batch - 1]
     # of k others in a full batch the record takes one of k + 1 places' shares of the batch
-    kept = sum(chances[k] * rate * batch / (k + 1) for k in range(batch, records))
+    kept = sum(chances[k] * batch / (k + 1) for k in range(batch, records))
     kind, parts = bounding_pair(release, above=True)
     assert kind == "choice"
-    (open_chance, added), (full_chance, exchanged) = parts
-    assert (float(open_chance), float(full_chance)) == pytest.approx((1 - full, full))
+    expected_chances = (1 - full - last, full - kept, last + kept)
+    assert [float(chance) for chance, _ in parts] == pytest.approx(expected_chances)
+    (_, added), (_, nothing), (_, last_place) = parts
+    assert nothing == ("pair", ((1, 1),))
+    if replaced:
+        symmetric, last_place = last_place
+        assert symmetric == "subset"
+    places = {-1: kept / (last + kept), 0: last / (last + kept)}
+    unsampled = {place: (1 - rate) * weight for place, weight in places.items()}
+    if replaced:
+        places = {-1: unsampled[-1] + rate, 0: unsampled[0]}
     wanted = (
         mixture(9 / 16, rate, replaced=replaced),
-        mixture(9 / 4, kept / full, replaced=replaced),
+        (9 / 16, {**unsampled, 1: rate}, places),
     )
-    for found, expected in zip((added, exchanged), wanted, strict=True):
+    for found, expected in zip((added, last_place), wanted, strict=True):
         assert in_floats(found)[0] == expected[0]
         for side, side_expected in zip(in_floats(found)[1:], expected[1:], strict=True):
             assert side == pytest.approx(side_expected)
     below = in_floats(bounding_pair(release, above=False))
-    inside = (1 - full) * rate + kept
+    inside = (1 - full + kept) * rate
     expected = mixture(9 / 16, inside, replaced=replaced)
     assert below[0] == expected[0]
     assert below[1] == pytest.approx(expected[1])
