@@ -12,6 +12,7 @@ exchange if K >= B; `docs/proofs/truncated_sampling.md`.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.losses.connect_the_dots import pair_above_all
+from accountant.losses.connect_the_dots import FinitePair, pair_above
 from accountant.losses.finite import DiscretisedLoss, FiniteLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, single_loss
@@ -35,6 +36,7 @@ from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, side
 from accountant.losses.public_choice import PublicChoice
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.rounding import MAX_EXPONENT, ULP, round_up
 from accountant.plans.adjacency import (
     PRESENCE_RELATIONS,
@@ -57,14 +59,16 @@ class FullBatchLoss(FiniteLoss):
     """The loss of a sampled record that fills the batch, or takes the place of another one.
 
     The others leave the last place with chance ``last_place``, and else none.  Where their sum is 0
-    in the first case, it is up to ``mu`` away from 0 in the second one; a record that is sampled,
-    with chance ``rate``, makes it up to ``mu`` away from 0 in both.  The profile is the greatest
-    over all such moves, and the cumulant that of a finite pair above it.
+    in the first case, it is up to ``mu`` away from 0 in the second one.  A record that is sampled,
+    with chance ``rate``, makes it up to ``mu`` away from 0 in the first case, and with chance
+    ``exchanged``, that of the second case and of being kept then, in the second one.  The profile
+    is the greatest over all such moves, and the cumulant that of a finite pair above it.
     """
 
     mu: float
     rate: float
     last_place: float
+    exchanged: float
     relation: Adjacency
     added: bool = False  # whether the record is only in Q; under zero-out neighbours, the blank
 
@@ -76,9 +80,13 @@ class FullBatchLoss(FiniteLoss):
         the laws each, with positive weights.
         """
         growth = np.expm1(np.minimum(epsilons(epsilon), MAX_EXPONENT))
-        coefficients, square = self.coefficients(growth), self.mu * self.mu
-        delta, is_positive = np.zeros(growth.shape), coefficients[0] > 0
-        c_2, c_1, c_0 = (c[is_positive] / (1 + growth[is_positive]) for c in coefficients)
+        delta, square = np.zeros(growth.shape), self.mu * self.mu
+        c_2, c_1, c_0 = self.coefficients(growth)
+        # A place that only lessens the sum is best put where the last one is.
+        is_less = c_2 <= 0
+        c_2, c_1, c_0 = np.where(is_less, (c_1, c_0 + c_2, np.zeros_like(c_2)), (c_2, c_1, c_0))
+        is_positive = c_2 > 0
+        c_2, c_1, c_0 = (c[is_positive] / (1 + growth[is_positive]) for c in (c_2, c_1, c_0))
         # With y = e^{mu t - mu^2 / 2} the densities cancel where c_2 y^2 + c_1 y + c_0 e^{-mu^2} is
         # 0.  The quotient below is the greater solution without cancellation, up to a factor.
         root = np.hypot(c_1, 2 * math.exp(-square / 2) * np.sqrt(c_2) * np.sqrt(-c_0))
@@ -110,17 +118,22 @@ class FullBatchLoss(FiniteLoss):
             That of the law at which the best test begins comes first.
         """
         q, one_left, full = self.rate, self.last_place, 1 - self.last_place
-        unsampled, sampled = growth * (1 - q), q * (1 + growth)
+        in_batch, never = q * (one_left + self.exchanged), full - q * self.exchanged
+        alike, odds = growth * (1 - q) * one_left, 1 + growth
+        rows: tuple[Any, Any, Any]
         match self.relation, self.added:
             case Adjacency.ADD_REMOVE, False:
-                return np.full(growth.shape, q), -(growth + q) * one_left, -(growth + q) * full
+                rows = in_batch, -alike - q * odds * one_left, -growth * full - q * self.exchanged
             case Adjacency.ADD_REMOVE, True:
-                return (q - unsampled) * full, (q - unsampled) * one_left, -sampled
+                rows = -growth * never + q * self.exchanged, q * one_left - alike, -in_batch * odds
             case Adjacency.REPLACE_ONE, _:
-                return np.full(growth.shape, q), -unsampled * one_left, -sampled - unsampled * full
+                rows = in_batch, -alike, -in_batch * odds - growth * never
             case _, False:
-                return np.full(growth.shape, q), -sampled - unsampled * one_left, -unsampled * full
-        return q - unsampled * one_left, -sampled - unsampled * full, np.zeros(growth.shape)
+                rows = in_batch, -in_batch * odds - alike, -growth * never
+            case _:
+                rows = in_batch - alike, -in_batch * odds - growth * never, 0.0
+        first, second, third = (np.broadcast_to(row, growth.shape) for row in rows)
+        return first, second, third
 
     @property
     def reversed(self) -> FullBatchLoss:
@@ -161,8 +174,43 @@ class FullBatchLoss(FiniteLoss):
     @property
     def loss_pmf(self) -> tuple[Array, Array]:
         """The losses and masses of the finite pair above the profile."""
-        pair = pair_above_all(self)
+        pair = finite_pair_above(self)
         return pair.loss, pair.mass
+
+    def edges(self, test: Array) -> Array:
+        """Return epsilons of at least 0 at which a best test is the half-line from ``test``.
+
+        Parameters
+        ----------
+        test : array
+            Where the half-line begins, in a row of normal laws at mu, 0 and -mu.
+
+        Returns
+        -------
+        array
+            In no order.
+        """
+        at_0, at_1 = (np.array(self.coefficients(growth)) for growth in (np.zeros(1), np.ones(1)))
+        places, edges = np.array([self.mu, 0.0, -self.mu]), []
+        # With the first place where it is, and where the last one is.
+        for own_place in (0, 2):
+            at = places[[own_place, 1, 2]]
+            exponents = np.multiply.outer(at, test) - (at * at / 2)[:, None]
+            density = np.exp(exponents - np.max(exponents, axis=0))
+            # Coefficients are linear in e^eps - 1.
+            constant, falls = (ordered_sum(c[:, 0], density) for c in (at_0, at_0 - at_1))
+            has_edge = (constant >= 0) & (falls > 1e-300)
+            edges.append(np.log1p(constant[has_edge] / falls[has_edge]))
+        return np.concatenate(edges)
+
+
+@functools.lru_cache(maxsize=64)
+def finite_pair_above(loss: FullBatchLoss) -> FinitePair:
+    """Return a finite pair above a loss, with a value for each of many outputs."""
+    far = loss.mu + 12.0
+    test = np.concatenate([np.linspace(-far, far, 4000), np.linspace(far, far + 26, 200)])
+    points = np.unique(np.concatenate([[0.0], loss.edges(test), -loss.reversed.edges(test)]))
+    return pair_above(loss.profile_any_epsilon, points)
 
 
 @final
@@ -241,11 +289,12 @@ class TruncatedPoisson(Loss):
         sampled, (room, last_place, chance_kept, cut) = self._sampled(self.rate), self._chances()
         if chance_kept == 0 or self.mu == 0:
             return PublicChoice((sampled,), (1.0,))
-        in_full = last_place + chance_kept
+        in_full = last_place + chance_kept + cut
+        shares = last_place / in_full, chance_kept / in_full
         added = self._added and self.relation is not Adjacency.REPLACE_ONE  # which is symmetric
-        full = FullBatchLoss(self.mu, self.rate, last_place / in_full, self.relation, added)
-        cases = [(room, sampled), (in_full, full), (cut, NO_LOSS)]
-        if self.mu**2 > MAX_EXPONENT or full.infinity > 0:
+        full = FullBatchLoss(self.mu, self.rate, *shares, self.relation, added)
+        cases = [(room, sampled), (in_full, full)]
+        if self.mu > math.sqrt(MAX_EXPONENT) or full.infinity > 0:
             # Great losses are no exponents of floats: it is taken to be seen if others fill the
             # batch, and then the record takes the place of another one.
             rate = self.rate * chance_kept / (chance_kept + cut)
@@ -259,7 +308,7 @@ class TruncatedPoisson(Loss):
             cases = [(room + last_place, sampled), (chance_kept + cut, exchanged)]
         chances, losses = zip(*((c, loss) for c, loss in cases if c > 0), strict=True)
         # The attained pair gives the lower end of a certificate, so that its rate is rounded down.
-        in_batch = max(room + in_full - 8 * TAIL_ERROR * (1 - room), 0.0)
+        in_batch = max(1 - cut - 8 * TAIL_ERROR * (1 - room), 0.0)
         attained = self._sampled(self.rate * in_batch * (1 - 4 * ULP))
         return PublicChoice(losses, chances, attained)
 

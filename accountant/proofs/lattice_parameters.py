@@ -393,6 +393,8 @@ def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[En
         case ("choice", choices):
             rules = (lattice_rules(option, count, delta, nodes) for _, option in choices)
             return [rule for option_rules in rules for rule in option_rules]
+        case ("joined", _, *pairs):
+            return [_rule(*_ends(pair, reach), nodes) for pair in pairs]
         case ("subset", inner):
             if inner[0] == "sampled":
                 return []

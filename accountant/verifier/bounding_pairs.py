@@ -16,8 +16,6 @@ from flint import arb
 from .balls import exact, spend
 from .releases import ANY_OF, ONE, STILL, ZERO, Release
 
-NOTHING = "pair", ((ONE, ONE),)  # one outcome, which is certain on both neighbours
-
 
 def bounding_pair(release: Release, *, above: bool) -> Release | None:
     """Return the pair above a release, or the pair below it; None where no pair below is known.
@@ -47,11 +45,12 @@ def truncated_sample(release: Release, *, above: bool) -> Release:
     r and batch B.  Let p(k) = P(Bin(n - 1, r) >= k), the chance that k of the others or more are
     sampled.  Above, the output may say whether they leave more than one place.  If they do, this is
     a sample of rate r.  If not, they leave the last place with chance l = p(B - 1) - p(B), or none,
-    and then the record stays with chance s = (B / n) P(Bin(n, r) > B) / r; else nothing differs.
-    In the two former cases the centre is at 0 with chance l / (l + s), or else at -mu, and at mu
-    where the record is sampled; one that replaces it has -mu, and losses below 0 are mirrored.
-    Below, the other records contribute nothing, and the record is in the batch with chance
-    (1 - p(B) + s) r.
+    with chance p(B), and the record stays then with chance s = (B / n) P(Bin(n, r) > B) / r
+    together.  The centre is at 0 in the first case, at -mu in the second one, and at mu where the
+    record stays.  Losses below that of the centre -mu, where the record is the less likely, are
+    those of a centre mu in the second case.  A record that replaces another one has the centre -mu,
+    and losses below 0 are mirrored.  Below, the other records contribute nothing, and the record is
+    in the batch with chance (1 - p(B) + s) r.
     """
     _, mu_squared, rate, n, batch, replaced = release
     spend(6e5)  # about what the three incomplete beta functions take
@@ -63,16 +62,22 @@ def truncated_sample(release: Release, *, above: bool) -> Release:
     stays = chance_cut * batch / n / r
     if not above:
         return sampled_gaussian(mu_squared, (1 - chance_full + stays) * r, replaced)
-    chance = chance_last - chance_full + stays
-    others = ((stays / chance, -ONE), ((chance_last - chance_full) / chance, ZERO))
-    unsampled = tuple(((1 - r) * w, shift) for w, shift in others)
-    replacing = (*unsampled, (r, -ONE)) if replaced else others
-    last_place = "mixture", mu_squared, (*unsampled, (r, ONE)), replacing
-    return "choice", (
-        (1 - chance_last, sampled_gaussian(mu_squared, rate, replaced)),
-        (chance_full - stays, NOTHING),
-        (chance, ("subset", last_place) if replaced else last_place),
+    last, full, stays = (
+        chance / chance_last for chance in (chance_last - chance_full, chance_full, stays)
     )
+    away = full - r * stays  # the centre is at -mu, though the record may be sampled
+    unsampled, sampled = (1 - r) * last, r * (last + stays)
+    with_record = (away, -ONE), (unsampled, ZERO), (sampled, ONE)
+    if replaced:
+        replacing = (unsampled, ZERO), (away + sampled, -ONE)
+        pair: Release = ("subset", ("mixture", mu_squared, with_record, replacing))
+    else:
+        opposed = "mixture", mu_squared, with_record, ((full, -ONE), (last, ZERO))
+        alike = ("mixture", mu_squared, ((unsampled, ZERO), (away + sampled, ONE)),
+                 ((last, ZERO), (full, ONE)))  # fmt: skip
+        pair = "joined", (away / full).log(), alike, opposed
+    added = sampled_gaussian(mu_squared, rate, replaced)
+    return "choice", ((1 - chance_last, added), (chance_last, pair))
 
 
 def sampled_gaussian(mu_squared: Fraction, rate: Any, replaced: bool) -> Release:

@@ -78,7 +78,7 @@ MUTANTS = {
     ),
     "others that contribute nothing": (
         "TruncatedPoisson",
-        Dropped(bounding_pairs, "truncated_sample", "chance, -ONE)", "chance, ZERO)"),
+        Dropped(bounding_pairs, "truncated_sample", "((full, -ONE), ", "((full, ZERO), "),
     ),
     "noise on any grid": (
         "Laplace on a coarse grid", Dropped(loss_nodes, "noise_ratio", "is_fine or ", "True or ")

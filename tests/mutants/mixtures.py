@@ -41,7 +41,7 @@ def full_batch_moves_the_sum_once(patch):
     made = FullBatchLoss.coefficients
 
     def at_the_last_place(self, growth):
-        return made(replace(self, last_place=1.0), growth)
+        return made(replace(self, last_place=1.0, exchanged=0.0), growth)
 
     patch.setattr(FullBatchLoss, "coefficients", at_the_last_place)
 

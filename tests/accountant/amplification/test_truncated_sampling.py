@@ -62,12 +62,14 @@ def test_chances_of_the_cases_are_rounded_towards_privacy(records, batch, rate):
 # If others leave the last place or none: where their sum lies in these two cases, where it is moved
 # by a sampled record, and by what stands there on the other data, if anything.
 PLACES = {
-    ("add-remove", False): ((0.0, -1.0), 1.0, None),
-    ("add-remove", True): ((0.0, -1.0), 1.0, None),
-    ("zero-out", False): ((0.0, -1.0), 1.0, 0.0),
-    ("zero-out", True): ((0.0, 1.0), 1.0, 0.0),  # the other record is like the one that is blanked
-    ("replace-one", False): ((0.0, -1.0), 1.0, -1.0),
-    ("replace-one", True): ((0.0, 1.0), 1.0, -1.0),
+    ("add-remove", False): [((0.0, -1.0), 1.0, None)],
+    ("add-remove", True): [((0.0, -1.0), 1.0, None), ((0.0, 1.0), 1.0, None)],
+    ("zero-out", False): [((0.0, -1.0), 1.0, 0.0)],
+    ("zero-out", True): [
+        ((0.0, 1.0), 1.0, 0.0)
+    ],  # the other record is like the one that is blanked
+    ("replace-one", False): [((0.0, -1.0), 1.0, -1.0)],
+    ("replace-one", True): [((0.0, 1.0), 1.0, -1.0)],
 }
 
 
@@ -75,19 +77,33 @@ PLACES = {
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("last", [0.0, 0.3, 0.9])
 def test_the_last_place_costs_what_the_worst_moves_cost(relation, added, mu, last):
-    loss = FullBatchLoss(mu, 0.3, last, Adjacency(relation), added and relation != "replace-one")
-    others, record, replacing = PLACES[relation, added]
+    kept_in_full = 0.8 * (1 - last)
+    relation = Adjacency(relation)
+    loss = FullBatchLoss(
+        mu, 0.3, last, kept_in_full, relation, added and relation is not Adjacency.REPLACE_ONE
+    )
     x = np.linspace(-16.0, 16.0, 6401)
 
     def density(place):
         return np.exp(-((x - mu * place) ** 2) / 2) / math.sqrt(2 * math.pi)
 
-    unsampled = last * density(others[0]) + (1 - last) * density(others[1])
-    present = 0.7 * unsampled + 0.3 * density(record)
-    absent = unsampled if replacing is None else 0.7 * unsampled + 0.3 * density(replacing)
-    p, q = (absent, present) if added else (present, absent)
+    def laws(others, record, replacing):
+        unsampled = last * density(others[0]) + (1 - last) * density(others[1])
+
+        def with_one(place):
+            in_batch = (last + kept_in_full) * density(place)
+            return 0.7 * unsampled + 0.3 * (
+                in_batch + (1 - last - kept_in_full) * density(others[1])
+            )
+
+        absent = unsampled if replacing is None else with_one(replacing)
+        return (absent, with_one(record)) if added else (with_one(record), absent)
+
     for epsilon in (0.0, 0.1, 0.3, 1.0, 2.5):
-        truth = np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * 0.005
+        truth = max(
+            np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * 0.005
+            for p, q in (laws(*places) for places in PLACES[relation.value, added])
+        )
         assert float(loss.profile(epsilon)) == pytest.approx(truth, abs=2e-6)
     assert loss.reversed.reversed == loss
 
@@ -95,8 +111,8 @@ def test_the_last_place_costs_what_the_worst_moves_cost(relation, added, mu, las
 @pytest.mark.parametrize("relation", ["add-remove", "zero-out", "replace-one"])
 def test_finite_losses_of_a_full_batch_are_just_above_its_profile(relation):
     for loss in (
-        FullBatchLoss(0.7, 0.01, 0.1, Adjacency(relation)),
-        FullBatchLoss(2.0, 0.3, 0.5, Adjacency(relation), added=relation != "replace-one"),
+        FullBatchLoss(0.7, 0.01, 0.1, 0.8, Adjacency(relation)),
+        FullBatchLoss(2.0, 0.3, 0.5, 0.3, Adjacency(relation), added=relation != "replace-one"),
     ):
         values, masses = loss.loss_pmf
         epsilon = np.linspace(0.0, 3.0, 40)
@@ -110,8 +126,8 @@ def test_a_case_of_a_mixture_of_two_normal_laws_against_a_third():
     # In a full batch of a sampled record, Q has two means and P a third, at rate 1: a mixture pair.
     pair = MixturePairLoss(MixturePair(side((1.3,), (1.0,)), side((0.0, 1.3), (0.2, 0.8))))
     for loss, other in (
-        (FullBatchLoss(1.3, 1.0, 0.2, Adjacency.ADD_REMOVE), pair),
-        (FullBatchLoss(1.3, 1.0, 0.2, Adjacency.ADD_REMOVE, added=True), pair.reversed),
+        (FullBatchLoss(1.3, 1.0, 0.2, 0.8, Adjacency.ADD_REMOVE), pair),
+        (FullBatchLoss(1.3, 1.0, 0.2, 0.8, Adjacency.ADD_REMOVE, added=True), pair.reversed),
     ):
         e = np.array([0.0, 0.5, 2.0, 10.0, 50.0, 400.0])
         assert loss.profile(e) == pytest.approx(other.profile(e), rel=1e-9, abs=1e-300)

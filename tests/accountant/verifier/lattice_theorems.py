@@ -125,11 +125,15 @@ def last_place(rng, changed):
     # one place or none is left for a record that stays: the others are at 0 or -mu, it is at mu
     one_place, full = (float(binom.sf(k - 1, n - 1, rate)) for k in (B - 1, B))
     last, kept = one_place - full, B / n * float(binom.sf(B, n, rate)) / rate
-    others = normal_cells([last, kept], [0, mu if changed else -mu], grid)
-    with_record = (1 - rate) * others + rate * normal_cells([last + kept], [mu], grid)
-    above = (1 - one_place) * sticks(
-        normal_cells([1 - rate, rate], [0, mu], grid), normal_cells([1], [0], grid), e
-    ) + sticks(with_record, others, e) + max(1 - math.exp(e), 0) * (full - kept)  # fmt: skip
+    pairs = []
+    for y in (0.0 if changed else -mu, *([mu] if e < 0 else [])):
+        others = normal_cells([last, full], [0, y], grid)
+        with_record = normal_cells(
+            [(1 - rate) * last, full - rate * kept, rate * (last + kept)], [0, y, mu], grid
+        )
+        pairs.append(sticks(with_record, others, e))
+    added = normal_cells([1 - rate, rate], [0, mu], grid), normal_cells([1], [0], grid)
+    above = (1 - one_place) * sticks(*added, e) + max(pairs)
     return float(above - sticks(*laws, e)) + 1e-4
 
 

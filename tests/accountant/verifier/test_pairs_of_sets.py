@@ -255,25 +255,29 @@ def test_a_truncated_sample_is_bounded_by_whether_places_are_left(records, batch
     kept = sum(chances[k] * batch / (k + 1) for k in range(batch, records))
     kind, parts = bounding_pair(release, above=True)
     assert kind == "choice"
-    expected_chances = (1 - full - last, full - kept, last + kept)
-    assert [float(chance) for chance, _ in parts] == pytest.approx(expected_chances)
-    (_, added), (_, nothing), (_, last_place) = parts
-    assert nothing == ("pair", ((1, 1),))
-    if replaced:
-        symmetric, last_place = last_place
-        assert symmetric == "subset"
-    places = {-1: kept / (last + kept), 0: last / (last + kept)}
-    unsampled = {place: (1 - rate) * weight for place, weight in places.items()}
-    if replaced:
-        places = {-1: unsampled[-1] + rate, 0: unsampled[0]}
-    wanted = (
-        mixture(9 / 16, rate, replaced=replaced),
-        (9 / 16, {**unsampled, 1: rate}, places),
+    assert [float(chance) for chance, _ in parts] == pytest.approx((1 - full - last, full + last))
+    (_, added), (_, few_places) = parts
+    assert in_floats(added) == mixture(9 / 16, rate, replaced=replaced)
+    total = last + full
+    away, unsampled, inside = (
+        chance / total for chance in (full - rate * kept, (1 - rate) * last, rate * (last + kept))
     )
-    for found, expected in zip((added, last_place), wanted, strict=True):
-        assert in_floats(found)[0] == expected[0]
-        for side, side_expected in zip(in_floats(found)[1:], expected[1:], strict=True):
-            assert side == pytest.approx(side_expected)
+    opposed = {-1: away, 0: unsampled, 1: inside}
+    if replaced:
+        symmetric, *pairs = few_places
+        assert symmetric == "subset"
+        wanted = [(opposed, {-1: away + inside, 0: unsampled})]
+    else:
+        joined, loss, *pairs = few_places
+        assert (joined, float(loss)) == ("joined", pytest.approx(math.log(away * total / full)))
+        wanted = [
+            ({0: unsampled, 1: away + inside}, {0: last / total, 1: full / total}),
+            (opposed, {-1: full / total, 0: last / total}),
+        ]
+    for found, expected in zip(pairs, wanted, strict=True):
+        square, *sides = in_floats(found)
+        assert square == 9 / 16
+        assert sides == [pytest.approx(side) for side in expected]
     below = in_floats(bounding_pair(release, above=False))
     inside = (1 - full + kept) * rate
     expected = mixture(9 / 16, inside, replaced=replaced)
