@@ -102,6 +102,8 @@ AREAS = {
             "{} times the bound", rf"{NUMBER} x the least of any mechanism"),
         Row("bench_least_epsilon", "The least ε for wanted errors", "a simple plan",
             "its ε is {} times ours", rf"{NUMBER} x ours: the simple plan"),
+        Row("bench_clients", "Sums under secure aggregation", "published bounds",
+            "their ε is {} times ours", rf"{NUMBER} x ours: the published bound"),
         Row("bench_proofs", "Which certificates have a proof that checks?", "plans of the docs",
             "{} of {}", r"^bench_proofs (\d+) of (\d+) plans"),
         Row("bench_proofs", "Checking a proof", "computing the certificate", ITS,
@@ -248,6 +250,11 @@ TABLES = {
          "time"),
         r"^(.+), delta (.+): (.+); epsilon ([\d.]+), ([\d.]+ x ours).*?, ([\d.]+) x the least.*; "
         r"(.+ ms)$",
+    ),
+    "bench_clients": Table(
+        "secure-aggregation.md",
+        ("sums of clients", "epsilon", "published", "over ours", "time"),
+        r"^(.+): epsilon ([\d.e-]+); published ([\d.e-]+), ([\d.]+) x ours.*; (.+ ms)$",
     ),
     "bench_evidence": Table(
         "how-to/audit-every-version.md",

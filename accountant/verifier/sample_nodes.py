@@ -13,7 +13,7 @@ from math import comb
 
 from .document import Fields, need
 from .neighbours import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
-from .releases import ALONE, FINITE, ONE, ZERO, Group, Release, Releases, single_release
+from .releases import ALONE, IN_SAMPLE, ONE, ZERO, Group, Release, Releases, single_release
 
 ReadPart = Callable[[], Releases]
 
@@ -46,10 +46,14 @@ def sampled_pair(
     if rate == 0 or not releases:
         return None
     is_one_record_added = group == ALONE and not replaced
-    if is_one_record_added and {release[0] for release in releases} <= FINITE:
-        need(releases.total() <= 20, "a sample of so many finite releases has no proof here")
+    if is_one_record_added and {release[0] for release in releases} <= IN_SAMPLE:
+        need(releases.total() <= 20, "a sample of so many listed releases has no proof here")
         return "sampled", rate, tuple(sorted(releases.elements(), key=repr))
     release = single_release(releases)
+    if release[0] == "bound" and release[1][0] == "gaussian":
+        # Theorem (`domination`): what dominates the part does so in a sample.
+        above = sampled_pair(rate, Releases({release[1]: 1}), group, replaced=replaced)
+        return "bound", above, None
     # Chances are exact fractions, whose length grows with the group and the digits of the rate: the
     # limit bounds the time of a check.
     digits = max(80, rate.denominator.bit_length())

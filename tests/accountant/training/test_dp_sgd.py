@@ -30,7 +30,7 @@ from accountant.training.loaders import LOADERS, PASSES, TITLES
 from accountant.training.rows import TrainingCost
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme
-from accountant.training.statement import FALSE_POSITIVES, _rates_of_epsilon
+from accountant.training.statement import FALSE_POSITIVES, rates_of_epsilon
 from accountant.training.users import user_scheme
 from tests.html_checks import harmless, saved_tables
 
@@ -395,6 +395,6 @@ def test_rates_that_epsilon_admits_are_rounded_up(epsilon, delta):
         grown, fpr = mpmath.e ** mpmath.mpf(epsilon), mpmath.mpf(FALSE_POSITIVES)
         advantage = (grown - 1 + 2 * mpmath.mpf(delta)) / (grown + 1)
         power = min(delta + grown * fpr, 1 - (1 - mpmath.mpf(delta) - fpr) / grown)
-    advantage_upper, power_upper = _rates_of_epsilon(epsilon, delta)
+    advantage_upper, power_upper = rates_of_epsilon(epsilon, delta)
     assert advantage <= advantage_upper <= advantage * (1 + 1e-14)
     assert power <= power_upper <= power * (1 + 1e-14)
