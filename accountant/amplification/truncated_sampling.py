@@ -132,8 +132,8 @@ class FullBatchLoss(FiniteLoss):
                 rows = in_batch, -in_batch * odds - alike, -growth * never
             case _:
                 rows = in_batch - alike, -in_batch * odds - growth * never, 0.0
-        first, second, third = (np.broadcast_to(row, growth.shape) for row in rows)
-        return first, second, third
+        c_2, c_1, c_0 = (np.broadcast_to(row, growth.shape) for row in rows)
+        return c_2, c_1, c_0
 
     @property
     def reversed(self) -> FullBatchLoss:
