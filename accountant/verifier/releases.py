@@ -15,6 +15,9 @@ variance 1, Laplace(m, 1) the Laplace law of centre m and scale 1.  "P against Q
                                           first list, against the same sum over the second list
     ("allocation", mu^2, steps)           N(mu, 1) in one secret step and N(0, 1) in the others,
                                           against N(0, 1) in all
+    ("sampled allocation", mu^2, steps, rate)
+                                          (1-rate) Q + rate P against Q, P and Q those of such an
+                                          allocation
     ("response", epsilon, d)              masses (d, (1-d) r / (1+r), (1-d) / (1+r), 0) of four
                                           outcomes with r = e^epsilon, against the same in reverse
     ("discrete laplace", scale, shift)    integers in proportion to e^{-|k - shift| / scale},
