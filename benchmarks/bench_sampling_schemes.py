@@ -66,6 +66,12 @@ def schemes():
                  lambda: 100 * kinds.TruncatedPoisson(gaussian(1.0), 0.01, 10_000, 120), 1e-6,
                  event=events.SelfComposedDpEvent(
                      events.TruncatedSubsampledGaussianDpEvent(10_000, 0.01, 120, 1.0), 100))  # fmt: skip
+    for noise, batch in ((0.7, 1130), (2.0, 1100)):
+        yield Scheme(f"10,000 Poisson batches of at most {batch:,} of 10^6, rate .001, noise {noise:.3g}",
+                     lambda noise=noise, batch=batch: 10_000 * kinds.TruncatedPoisson(
+                         gaussian(1 / noise), 0.001, 10**6, batch), 1e-6,
+                     event=events.SelfComposedDpEvent(events.TruncatedSubsampledGaussianDpEvent(
+                         10**6, 0.001, batch, noise), 10_000))  # fmt: skip
     shifts, weights = (0.0, 1.0, 2.0), (0.2, 0.6, 0.2)
     yield Scheme("mixture of Gaussians, shifts 0, 1, 2",
                  lambda: kinds.MixtureOfGaussians(1.0, shifts, weights), 0.15768284088654105, "1",

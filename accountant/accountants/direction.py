@@ -68,7 +68,8 @@ COARSE_WIDTH = 1e-4
 LOOSE_WIDTH = 0.01
 ROUGH_WIDTH = 0.05
 QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough answer first
-# The mass above the cuts of a lattice, as a share of delta.
+# The mass above the cuts of a lattice, or of losses that are taken to be infinite, as a share of
+# delta.
 TAIL_SHARE = 1e-10
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 # Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
@@ -132,7 +133,18 @@ class Direction:
         known_upper = math.inf
         if self.has_envelopes and delta > 0 and self.composition.single_loss is None:
             known_upper = self._envelope_epsilon(delta)
-        return EpsilonProblem(self.composition, delta, width, known_upper)
+        return EpsilonProblem(
+            self._without_rare_losses(delta), delta, width, known_upper, is_bound=self.has_envelopes
+        )
+
+    def _without_rare_losses(self, delta: float) -> Composition:
+        """Return the composition, of bounds whose rarest great losses are taken to be infinite."""
+        composition = self.composition
+        if not self.has_envelopes or composition.single_loss is not None:
+            return composition
+        mass = delta * self.width / 10 / composition.releases
+        items = [(loss.without_rare_losses(mass), n) for loss, n in composition.items]
+        return composition if items == composition.items else Composition(items)
 
     def certify(
         self, delta: float, rival: float = 0.0, problem: EpsilonProblem | None = None
@@ -411,7 +423,13 @@ class Direction:
             return 0.0, self._total_variation()
         if not self.is_exact:
             return 0.0, 1.0
-        return delta_interval(self.composition, epsilon, width=self.width, engines=EXACT_ENGINES)
+        low, high = 0.0, 1.0
+        # Which losses are rare depends on delta.  Without an engine the upper bound is Chernoff's.
+        rounds = ((), EXACT_ENGINES, EXACT_ENGINES) if self.has_envelopes else (EXACT_ENGINES,)
+        for engines in rounds:
+            composition = self._without_rare_losses(high)
+            low, high = delta_interval(composition, epsilon, width=self.width, engines=engines)
+        return low, high
 
     def _total_variation(self) -> float:
         """Return an upper bound on delta at an epsilon of 0.

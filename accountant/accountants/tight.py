@@ -10,6 +10,7 @@ Wutschitz (2021) for two-sided answers; the certificate is proved in `docs/proof
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -220,6 +221,12 @@ class Tight(Accountant):
         low, high = max(low for low, _ in ends), max(high for _, high in ends)
         if epsilon == 0 or high - low <= SAME_DELTA * low:
             return min(high, 1.0)
+        has_bounds = any(direction.has_envelopes for direction in checked)
+        if has_bounds and high - low <= math.sqrt(self.width) * low:
+            # No pair need attain a bound: half of the digits of epsilon need no search.
+            delta_above = min(high + 4 * (high - low), 1.0)
+            if interval(delta_above).upper <= epsilon:
+                return delta_above
         floor = max(map(infinity_mass, plans)) * (1 - 32 * ULP)
         start = high if high < 1 else USUAL_DELTA
         delta_upper = least_delta(lambda delta: interval(delta).upper, epsilon, start, floor)

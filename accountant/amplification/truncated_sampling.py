@@ -1,34 +1,43 @@
 """Poisson sampling with a largest batch: records beyond it are left out at random.
 
-The bound has two cases, and it is taken to be seen which one holds.  Either the other records leave
-room in the batch, and the record is sampled as usual; or they fill it, and the record can only take
-the place of another one.
+Let K others be sampled, of which the batch B takes the first in a random order.  The bound takes
+the order to be seen, and whether K < B - 1: then the record is sampled as usual.  Where K is B - 1
+or more, a record that is kept always stands with the first B - 1 others.  What it hides behind are
+these B - 1 alone, if K = B - 1, which moves the sum by its own contribution; and the same with one
+more, if K >= B, of which it takes the place.  Both are one loss, `FullBatchLoss`.
 
-References: Ganesh, McKenna, Steinke et al. (2024), arXiv 2411.04205; arXiv 2508.15089;
-`docs/proofs/truncated_sampling.md`.
+References: Ganesh, McKenna, Steinke et al. (2024), arXiv 2411.04205, and arXiv 2508.15089, for the
+exchange if K >= B; `docs/proofs/truncated_sampling.md`.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from accountant.amplification.exchanged_record import NO_LOSS
+from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
+from accountant.losses.connect_the_dots import FinitePair, pair_above
+from accountant.losses.finite import DiscretisedLoss, FiniteLoss
 from accountant.losses.gaussian import GaussianLoss
-from accountant.losses.loss import Loss
+from accountant.losses.loss import Loss, epsilons, single_loss
 from accountant.losses.loss_numerics import LossNumerics
 from accountant.losses.mixture_of_gaussians import MixturePairLoss
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, side
 from accountant.losses.public_choice import PublicChoice
 from accountant.numerics import Array
+from accountant.numerics.ordered_sums import ordered_sum
+from accountant.numerics.rounding import MAX_EXPONENT, ULP, round_up
 from accountant.plans.adjacency import (
     PRESENCE_RELATIONS,
     SAMPLING_RELATIONS,
@@ -41,8 +50,167 @@ RATE, SIZE = Interval(0.0, 1.0), IntegerRange(1)
 # Up to this batch the terms of a binomial tail are summed one by one.  There the incomplete beta
 # function errs by up to 5e-8, where few of very many records are sampled.
 MAX_SUMMED_BATCH = 64
-# Rates are raised by this factor, as binomial tails are inexact by about 1e-13 of themselves.
-ROUNDED_UP = 1 + 1e-12
+TAIL_ERROR = 1e-12  # binomial tails are inexact by about 1e-13 of themselves
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FullBatchLoss(FiniteLoss):
+    """The loss of a sampled record that fills the batch, or takes the place of another one.
+
+    The others leave the last place with chance ``last_place``, and else none.  Where their sum is 0
+    in the first case, it is up to ``mu`` away from 0 in the second one.  A record that is sampled,
+    with chance ``rate``, makes it up to ``mu`` away from 0 in the first case, and with chance
+    ``exchanged``, that of the second case and of being kept then, in the second one.  The profile
+    is the greatest over all such moves, and the cumulant that of a finite pair above it.
+    """
+
+    mu: float
+    rate: float
+    last_place: float
+    exchanged: float
+    relation: Adjacency
+    added: bool = False  # whether the record is only in Q; under zero-out neighbours, the blank
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Return the greatest ``c_2 P(Z > t - mu) + c_1 P(Z > t) + c_0 P(Z > t + mu)`` over t.
+
+        The coefficients are those of P - e^eps Q on three normal laws in a row, the record's at
+        one end.  At the best t the densities cancel, so that the sum is one of profiles of two of
+        the laws each, with positive weights.
+        """
+        growth = np.expm1(np.minimum(epsilons(epsilon), MAX_EXPONENT))
+        delta, square = np.zeros(growth.shape), self.mu * self.mu
+        c_2, c_1, c_0 = self.coefficients(growth)
+        # A place that only lessens the sum is best put where the last one is.
+        is_less = c_2 <= 0
+        c_2, c_1, c_0 = np.where(is_less, (c_1, c_0 + c_2, np.zeros_like(c_2)), (c_2, c_1, c_0))
+        is_positive = c_2 > 0
+        c_2, c_1, c_0 = (c[is_positive] / (1 + growth[is_positive]) for c in (c_2, c_1, c_0))
+        # With y = e^{mu t - mu^2 / 2} the densities cancel where c_2 y^2 + c_1 y + c_0 e^{-mu^2} is
+        # 0.  The quotient below is the greater solution without cancellation, up to a factor.
+        root = np.hypot(c_1, 2 * math.exp(-square / 2) * np.sqrt(c_2) * np.sqrt(-c_0))
+        log_y = np.where(
+            c_1 > 0,
+            np.log(-2 * np.minimum(c_0, -1e-300)) - square - np.log(np.abs(c_1) + root),
+            np.log(root + np.abs(c_1)) - np.log(2 * c_2),
+        )
+        # Of the greatest coefficient the share -c_1 / (c_2 y) pays for the middle law.
+        share = np.where(c_1 > 0, 0.0, 2 * np.abs(c_1) / (root + np.abs(c_1)))
+        profile = GaussianLoss(self.mu).profile_any_epsilon
+        middle = c_2 * share * profile(log_y)
+        middle += np.maximum(c_1, 0.0) * profile(square + log_y)
+        far = GaussianLoss(2 * self.mu).profile_any_epsilon(square + 2 * log_y)
+        delta[is_positive] = (middle + c_2 * (1 - share) * far) * (1 + growth[is_positive])
+        return delta
+
+    def coefficients(self, growth: Array) -> tuple[Array, Array, Array]:
+        """Return the coefficients of three normal laws in a row in P - e^eps Q.
+
+        Parameters
+        ----------
+        growth : array
+            e^eps - 1, at least 0.
+
+        Returns
+        -------
+        tuple of array
+            That of the law at which the best test begins comes first.
+        """
+        q, one_left, full = self.rate, self.last_place, 1 - self.last_place
+        in_batch, never = q * (one_left + self.exchanged), full - q * self.exchanged
+        alike, odds = growth * (1 - q) * one_left, 1 + growth
+        rows: tuple[Any, Any, Any]
+        match self.relation, self.added:
+            case Adjacency.ADD_REMOVE, False:
+                rows = in_batch, -alike - q * odds * one_left, -growth * full - q * self.exchanged
+            case Adjacency.ADD_REMOVE, True:
+                rows = -growth * never + q * self.exchanged, q * one_left - alike, -in_batch * odds
+            case Adjacency.REPLACE_ONE, _:
+                rows = in_batch, -alike, -in_batch * odds - growth * never
+            case _, False:
+                rows = in_batch, -in_batch * odds - alike, -growth * never
+            case _:
+                rows = in_batch - alike, -in_batch * odds - growth * never, 0.0
+        c_2, c_1, c_0 = (np.broadcast_to(row, growth.shape) for row in rows)
+        return c_2, c_1, c_0
+
+    @property
+    def reversed(self) -> FullBatchLoss:
+        """The loss with the record only on the other side."""
+        if self.relation is Adjacency.REPLACE_ONE:
+            return self
+        return replace(self, added=not self.added)
+
+    @property
+    def infinity(self) -> float:
+        """What the profile has beyond the largest exponent of a float."""
+        return float(self.profile(np.array(MAX_EXPONENT)))
+
+    @property
+    def gdp_mu(self) -> float:
+        """That of two contributions, as a record may take the place of an opposite one."""
+        return GaussianLoss(2 * self.mu).gdp_mu
+
+    @property
+    def rho(self) -> float:
+        """That of two contributions."""
+        return GaussianLoss(2 * self.mu).rho
+
+    @property
+    def max_loss(self) -> float:
+        """The largest loss: finite where the record is only added, at a rate below 1."""
+        is_added = self.relation is Adjacency.ADD_REMOVE and self.added and self.rate < 1
+        return round_up(-math.log1p(-self.rate)) if is_added else math.inf
+
+    def without_rare_losses(self, mass: float) -> Loss:
+        """Return a finite loss above this one, whose losses of at most ``mass`` are infinite."""
+        loss, masses = self.loss_pmf  # by growing loss
+        tail = np.cumsum(masses[::-1])[::-1]
+        size = max(int(np.count_nonzero(tail > mass)), 1)
+        infinity = self.infinity + float(tail[size:][:1].sum()) * (1 + loss.size * ULP)
+        return DiscretisedLoss(loss[:size], masses[:size], infinity)
+
+    @property
+    def loss_pmf(self) -> tuple[Array, Array]:
+        """The losses and masses of the finite pair above the profile."""
+        pair = finite_pair_above(self)
+        return pair.loss, pair.mass
+
+    def edges(self, test: Array) -> Array:
+        """Return epsilons of at least 0 at which a best test is the half-line from ``test``.
+
+        Parameters
+        ----------
+        test : array
+            Where the half-line begins, in a row of normal laws at mu, 0 and -mu.
+
+        Returns
+        -------
+        array
+            In no order.
+        """
+        at_0, at_1 = (np.array(self.coefficients(growth)) for growth in (np.zeros(1), np.ones(1)))
+        places, edges = np.array([self.mu, 0.0, -self.mu]), []
+        # With the first place where it is, and where the last one is.
+        for own_place in (0, 2):
+            at = places[[own_place, 1, 2]]
+            exponents = np.multiply.outer(at, test) - (at * at / 2)[:, None]
+            density = np.exp(exponents - np.max(exponents, axis=0))
+            # Coefficients are linear in e^eps - 1.
+            constant, falls = (ordered_sum(c[:, 0], density) for c in (at_0, at_0 - at_1))
+            has_edge = (constant >= 0) & (falls > 1e-300)
+            edges.append(np.log1p(constant[has_edge] / falls[has_edge]))
+        return np.concatenate(edges)
+
+
+@functools.lru_cache(maxsize=64)
+def finite_pair_above(loss: FullBatchLoss) -> FinitePair:
+    """Return a finite pair above a loss, with a value for each of many outputs."""
+    far = loss.mu + 12.0
+    test = np.concatenate([np.linspace(-far, far, 4000), np.linspace(far, far + 26, 200)])
+    points = np.unique(np.concatenate([[0.0], loss.edges(test), -loss.reversed.edges(test)]))
+    return pair_above(loss.profile_any_epsilon, points)
 
 
 @final
@@ -51,10 +219,11 @@ class TruncatedPoisson(Loss):
     """A Gaussian release from a Poisson sample of at most ``batch`` records.
 
     Every record is sampled with probability ``rate``; of a sample of more than ``batch`` records
-    that many are kept, at random.  An upper bound: whether the other records alone fill the batch
-    is taken to be seen.  If they do not, the record is sampled as usual; if they do, it takes the
-    place of another one, which moves the sum by up to twice its own contribution.  The lower end
-    of a certificate is that of data whose other records contribute nothing.
+    that many are kept, at random.  An upper bound: whether the other records leave more than one
+    place in the batch is taken to be seen.  If they do, the record is sampled as usual.  If not, it
+    takes the last place or that of another record, which moves the sum by up to twice its own
+    contribution, and it is not seen which.  The lower end of a certificate is that of data whose
+    other records contribute nothing.
 
     Parameters
     ----------
@@ -116,47 +285,58 @@ class TruncatedPoisson(Loss):
 
     @property
     def choice(self) -> PublicChoice:
-        """The two cases, and their chances: the others leave room in the batch, or they fill it."""
-        full, rate_if_full = self._chance_of_full_batch()
-        cases = [(1 - full, self._sampled(self.mu, self.rate))]
-        if full > 0:
-            raised_rate = min(rate_if_full * ROUNDED_UP, 1.0)
-            # A blank record that takes the place of another one moves the sum by that one alone.
-            blank = self.mu if self.relation is Adjacency.ZERO_OUT else 0.0
-            cases.append((full, self._sampled(2 * self.mu, raised_rate, blank)))
-        cases = [(chance, sampled) for chance, sampled in cases if chance > 0]
-        if len(cases) == 1 and full == 0:
-            return PublicChoice((cases[0][1],), (1.0,))
+        """The cases, and their chances: room for more records, or for one at most."""
+        sampled, (room, last_place, chance_kept, cut) = self._sampled(self.rate), self._chances()
+        if chance_kept == 0 or self.mu == 0:
+            return PublicChoice((sampled,), (1.0,))
+        in_full = last_place + chance_kept + cut
+        shares = last_place / in_full, chance_kept / in_full
+        added = self._added and self.relation is not Adjacency.REPLACE_ONE  # which is symmetric
+        full = FullBatchLoss(self.mu, self.rate, *shares, self.relation, added)
+        cases = [(room, sampled), (in_full, full)]
+        if self.mu > math.sqrt(MAX_EXPONENT) or full.infinity > 0:
+            # Great losses are no exponents of floats: it is taken to be seen if others fill the
+            # batch, and then the record takes the place of another one.
+            rate = self.rate * chance_kept / (chance_kept + cut)
+            moved = stays = side((0.0, 2 * self.mu), (1 - rate, rate))
+            if self.relation is Adjacency.ADD_REMOVE:
+                stays = ORIGIN
+            elif self.relation is Adjacency.ZERO_OUT:  # a blank takes the place of another one
+                stays = side((0.0, self.mu), (1 - rate, rate))
+            pair = MixturePair(moved, stays)
+            exchanged = MixturePairLoss(pair.mirrored if self._added else pair)
+            cases = [(room + last_place, sampled), (chance_kept + cut, exchanged)]
+        chances, losses = zip(*((c, loss) for c, loss in cases if c > 0), strict=True)
         # The attained pair gives the lower end of a certificate, so that its rate is rounded down.
-        mean_rate = ((1 - full) * self.rate + full * rate_if_full) * (2 - ROUNDED_UP)
-        return PublicChoice(
-            tuple(sampled for _, sampled in cases),
-            tuple(chance for chance, _ in cases),
-            self._sampled(self.mu, mean_rate),
-        )
+        in_batch = max(1 - cut - 8 * TAIL_ERROR * (1 - room), 0.0)
+        attained = self._sampled(self.rate * in_batch * (1 - 4 * ULP))
+        return PublicChoice(losses, chances, attained)
 
-    def _chance_of_full_batch(self) -> tuple[float, float]:
-        """Return the chance that others fill the batch, and that the record is in it then."""
-        if self.batch >= self.records or self.rate == 0:
-            return 0.0, 0.0
+    def _sampled(self, rate: float) -> Loss:
+        """Return what the record costs in a Poisson sample, in this direction."""
+        part = GaussianLoss(self.mu)
+        losses = PoissonSampled(part, rate, self.relation, self._added).losses()
+        return next((single_loss(item) for item, _ in losses), NO_LOSS)
+
+    def _chances(self) -> tuple[float, float, float, float]:
+        """Return the chances of the cases of a record that is sampled, rounded towards privacy.
+
+        The others leave room for more than one record; for one, the last; or for none, and then
+        the record is kept, or cut.
+        """
+        n, batch = self.records, self.batch
+        if batch >= n or self.rate == 0:
+            return 1.0, 0.0, 0.0, 0.0
         # With k ~ Bin(n - 1, q) others sampled, the record is kept with chance B / (k + 1) where
         # k >= B; the mean of q B / (k + 1) over k >= B is (B / n) P(Bin(n, q) > B).
-        n, k = self.records, self.batch
-        full = binomial_tail(n - 1, self.rate, k)
-        joint_chance = binomial_tail(n, self.rate, k + 1) * k / n
-        return full, (joint_chance / full if full > 0 else 0.0)
-
-    def _sampled(self, mu: float, rate: float, blank: float = 0.0) -> MixturePairLoss:
-        """Return a sampled Gaussian under the relation, in this direction.
-
-        The record moves the output by ``mu`` where it is sampled.  ``blank`` is by how much the
-        blank record moves it, under zero-out neighbours.
-        """
-        moved = stays = side((0.0, mu), (1 - rate, rate))
-        if self.relation in PRESENCE_RELATIONS:
-            stays = side((0.0, blank), (1 - rate, rate)) if blank else ORIGIN
-        pair = MixturePair(moved, stays)
-        return MixturePairLoss(pair.mirrored if self._added else pair)
+        full = binomial_tail(n - 1, self.rate, batch)
+        one_place = binomial_tail(n - 1, self.rate, batch - 1) if batch > 1 else 1.0
+        chance_kept = binomial_tail(n, self.rate, batch + 1) * batch / n / self.rate
+        # What is lost of the last place goes to the cases around it; what is not kept is less.
+        low, high = one_place * (1 - TAIL_ERROR), full * (1 + TAIL_ERROR)
+        high = min(low, high)
+        chance_kept = min(chance_kept + 4 * TAIL_ERROR * full, high)
+        return 1 - low, low - high, chance_kept, high - chance_kept
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the mean of the profiles of both cases."""

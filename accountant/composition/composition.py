@@ -210,13 +210,20 @@ class EpsilonProblem:
 
     ``known_upper`` is an upper bound on the epsilon of the plan that needs no engine.  An interval
     of the losses that lies above it is narrow enough: no engine can improve on that bound.
+    ``is_bound`` says that the losses are bounds on many pairs, so that less time is worth spending.
     """
 
     def __init__(
-        self, composition: Composition, delta: float, width: float, known_upper: float = math.inf
+        self,
+        composition: Composition,
+        delta: float,
+        width: float,
+        known_upper: float = math.inf,
+        *,
+        is_bound: bool = False,
     ) -> None:
         self.composition, self.delta, self.width = composition, delta, width
-        self.known_upper = known_upper
+        self.known_upper, self.is_bound = known_upper, is_bound
         # delta(e) = P(S infinite) + delta of the finite sums.  What remains for these is known
         # between two bounds (low, high): the mass at infinity has a round-off, and is exact up to
         # e^{+-r}, r the rounding of the losses.

@@ -197,10 +197,12 @@ def certify(
     attempts = cheapest_first(
         problem.composition, engines, lambda engine: engine.attempts(problem), journal
     )
+    # A bound that no pair need attain is worth a hundredth of the time.
+    most_cost = MAX_COST / USABLE if problem.is_bound else MAX_COST
     for engine, attempt in attempts:
         if problem.is_narrow(interval, engine.least_width):
             continue  # the narrowest interval of this engine is no narrower
-        if attempt.cost > MAX_COST and problem.is_narrow(interval, USABLE * problem.width):
+        if attempt.cost > most_cost and problem.is_narrow(interval, USABLE * problem.width):
             break  # all that remain cost as much or more
         interval = intersection(attempt.answer(), interval)
         if problem.is_narrow(interval) or interval.upper <= rival:

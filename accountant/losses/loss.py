@@ -254,6 +254,25 @@ class Loss(Item, Release):
         """
         return [(self.attained_pair, count)]
 
+    def without_rare_losses(self, mass: float) -> Loss:
+        """Return a loss above this one where its greatest losses hinder the sum of many.
+
+        Moments of large orders are decided by the greatest losses, however rare they are.  A bound
+        on many pairs, which no pair attains, may take them to be infinite.
+
+        Parameters
+        ----------
+        mass : float
+            The mass that may become infinite, above 0.
+
+        Returns
+        -------
+        Loss
+            This one, unless it overrides this.
+        """
+        del mass
+        return self
+
     def log_profile(self, epsilon: ArrayLike) -> Array:
         """Return the logarithm of `profile`, also where that is too small for a float.
 

@@ -9,7 +9,7 @@ e^{K_i(z)}.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -19,13 +19,14 @@ from accountant.losses.cell_masses import CellMasses
 from accountant.losses.least_rho import rho_of_bounded
 from accountant.losses.loss import Loss, epsilons, exact_cgf, orders
 from accountant.losses.loss_numerics import ExactCGF, LossNumerics
-from accountant.numerics import Array
+from accountant.numerics import Array, Complex
+from accountant.numerics.exponential_sums import complex_power
 from accountant.numerics.logspace import logsumexp
-from accountant.numerics.ordered_sums import ordered_sum, sum_with_errors
+from accountant.numerics.ordered_sums import ordered_dot, ordered_sum, sum_with_errors
 from accountant.numerics.rounding import ULP
 
 # A bound on the relative error of the chances that are given; it is added to the errors of moments
-# and masses.
+# and masses.  Chances sum to 1, so that one of them is no more inexact than the others together.
 CHANCE_ERROR = 1e-12
 
 
@@ -37,19 +38,34 @@ class PublicChoiceCGF(ExactCGF["PublicChoice"]):
         """Return the sum of the cumulants, and a bound on its error."""
         return sum_with_errors((_cgf(loss, z) for loss in losses), counts, z)
 
+    def cf_ratios(
+        self, losses: Sequence[PublicChoice], counts: Array, z: Complex
+    ) -> tuple[Complex, Array]:
+        """Return the product of the means of the parts' ratios, and a bound on its error."""
+        a, product, total_error = (
+            float(z[0, 0].real),
+            np.ones(z.shape, dtype=complex),
+            np.zeros(z.shape),
+        )
+        for loss, count in zip(losses, counts.tolist(), strict=True):
+            chances, chance_error = _tilted_chances(loss, a)
+            ratio, error = np.zeros(z.shape, dtype=complex), np.full(z.shape, chance_error)
+            for part, chance in zip(loss.parts, chances.tolist(), strict=True):
+                part_ratio, part_error = exact_cgf(part).cf_ratios([part], np.ones(1), z)
+                ratio += chance * part_ratio
+                error += chance * part_error
+            # No factor is above 1, so that errors add.
+            product = product * complex_power(ratio, int(count))
+            total_error += count * (error + 16 * ULP)
+        return product, total_error
+
     def log_cf_bounds(
         self, losses: Sequence[PublicChoice], counts: Array, a: float, u: Array
     ) -> Array:
-        """Return the bounds of the parts, weighted by their tilted chances.
-
-        The tilted chance of part i is ``w_i e^{K_i(a)}`` over the sum of these: the ratio
-        E e^{zL} / E e^{aL} is the mean of the parts' ratios with these chances.
-        """
-        total, at = np.zeros(u.shape), np.array([a])
+        """Return the bounds of the parts, weighted by their tilted chances."""
+        total = np.zeros(u.shape)
         for loss, count in zip(losses, counts.tolist(), strict=True):
-            heights = np.array([float(value[0]) for value, _ in _parts_at(loss, at)])
-            log_chance = np.log(loss.weights) + heights
-            log_chance -= logsumexp(log_chance)
+            log_chance = np.log(_tilted_chances(loss, a)[0])
             bounds = [
                 exact_cgf(part).log_cf_bounds([part], np.ones(1), a, u) + log_chance[i]
                 for i, part in enumerate(loss.parts)
@@ -150,6 +166,13 @@ class PublicChoice(Loss):
             return self
         return PublicChoice(tuple(part.attained_pair for part in self.parts), self.weights)
 
+    def without_rare_losses(self, mass: float) -> Loss:
+        """Return the choice of parts without their rare losses, of at most ``mass`` in all."""
+        share = mass / len(self.parts)
+        weighted = zip(self.parts, self.weights, strict=True)
+        parts = tuple(part.without_rare_losses(share / w) for part, w in weighted)
+        return replace(self, parts=parts)
+
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
         """The finite losses of all parts, where there are finitely many."""
@@ -169,14 +192,15 @@ class PublicChoice(Loss):
         masses = [part_masses for part_masses in optional_masses if part_masses is not None]
         if len(masses) < len(optional_masses):
             return None
-        p, q, p_error, q_error = (
-            ordered_sum(
-                np.array(self.weights), np.array([part_masses[i] for part_masses in masses])
-            )
-            for i in range(4)
+        w = np.array(self.weights)
+        rows = [np.array([part_masses[i] for part_masses in masses]) for i in range(4)]
+        p, q, p_error, q_error = (ordered_sum(w, row) for row in rows)
+        p_error, q_error = (
+            error + ordered_sum(w * _chance_errors(self), row)
+            for error, row in ((p_error, rows[0]), (q_error, rows[1]))
         )
         error = max(part_masses.edge_error for part_masses in masses)
-        return CellMasses(p, q, p_error + CHANCE_ERROR * p, q_error + CHANCE_ERROR * q, error)
+        return CellMasses(p, q, p_error, q_error, error)
 
     def cumulant(self, z: ArrayLike) -> Any:
         """Return ``ln sum_i w_i e^{K_i(z)}``."""
@@ -184,6 +208,28 @@ class PublicChoice(Loss):
         if not self.numerics.has_exact_cgf:
             return Loss.cumulant(self, s)
         return _cgf(self, s)[0][()]
+
+
+def _tilted_chances(loss: PublicChoice, a: float) -> tuple[Array, float]:
+    """Return the chances of the parts under the tilted law, and a bound on all their errors.
+
+    That of part i is ``w_i e^{K_i(a)}`` over the sum of these: the ratio E e^{zL} / E e^{aL} is the
+    mean of the parts' ratios with these chances.
+    """
+    cumulants = _parts_at(loss, np.array([a]))
+    heights, errors = (np.array(column)[:, 0] for column in zip(*cumulants, strict=True))
+    chance = np.exp(np.log(loss.weights) + heights - np.max(heights))
+    chance /= chance.sum()
+    # Each is inexact by its own share of errors, and by that of the sum, the mean of the shares.
+    share = errors + _chance_errors(loss) + 8 * ULP * (1 + np.abs(heights))
+    return chance, 2 * float(ordered_dot(chance, share))
+
+
+def _chance_errors(loss: PublicChoice) -> Array:
+    """Return bounds on the relative errors of the chances."""
+    w = np.array(loss.weights)
+    errors: Array = CHANCE_ERROR * np.minimum(w, 1 - w) / w + 2 * ULP
+    return errors
 
 
 def _parts_at(loss: PublicChoice, z: Any) -> list[tuple[Any, Array]]:
@@ -201,11 +247,11 @@ def _cgf(loss: PublicChoice, z: Any) -> tuple[Any, Array]:
     with np.errstate(over="ignore", invalid="ignore"):
         terms = np.array([np.exp(value - top) for value, _ in cumulants])
         total = ordered_sum(weights, terms)
-        size = ordered_sum(weights, np.abs(terms))
-        part_errors = np.array([error for _, error in cumulants])
-        error = ordered_sum(weights, np.abs(terms) * np.expm1(np.minimum(part_errors, 1.0)))
+        errors = np.array([np.expm1(np.minimum(error, 1.0)) for _, error in cumulants])
+        errors += _chance_errors(loss).reshape(-1, *(1,) * np.ndim(z))
+        error = ordered_sum(weights, np.abs(terms) * errors)
         value = top + np.log(total)
-        log_error = (error + CHANCE_ERROR * size) / np.abs(total) + 8 * ULP * (1 + np.abs(value))
+        log_error = error / np.abs(total) + 8 * ULP * (1 + np.abs(value))
     # Out of reach of a part the cumulant is infinite, and needs no error.
     wrong = ~np.isfinite(value.real)
     return np.where(wrong, np.inf, value), np.where(wrong, 0.0, log_error)

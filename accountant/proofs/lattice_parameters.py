@@ -391,8 +391,10 @@ def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[En
     reach = -float(ndtri(max(delta * LEFT_OUT / count, 1e-300)))
     match release:
         case ("choice", choices):
-            low_end, high_end = _ends(choices[-1][1], reach)
-            return [_rule(low_end, high_end, nodes) for _ in choices]
+            rules = (lattice_rules(option, count, delta, nodes) for _, option in choices)
+            return [rule for option_rules in rules for rule in option_rules]
+        case ("joined", _, *pairs):
+            return [_rule(*_ends(pair, reach), nodes) for pair in pairs]
         case ("subset", inner):
             if inner[0] == "sampled":
                 return []

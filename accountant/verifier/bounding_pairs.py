@@ -11,6 +11,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from flint import arb
+
 from .balls import exact, spend
 from .releases import ANY_OF, ONE, STILL, ZERO, Release
 
@@ -39,24 +41,43 @@ def bounding_pair(release: Release, *, above: bool) -> Release | None:
 def truncated_sample(release: Release, *, above: bool) -> Release:
     """Return the pair above or below a Poisson sample of which at most a batch stays.
 
-    Theorems (`seen_case`, `kept_records`: docs/proofs/truncated_sampling.md), for n records, rate r
-    and batch B.  Let f = P(Bin(n - 1, r) >= B), the chance that the other records fill the batch.
-    Above, the output may say whether that happened.  If it did not, this is a sample of rate r.  If
-    it did, the record stays with chance c / f, c = (B / n) P(Bin(n, r) > B), and then takes the
-    place of another record, so that the centre moves by 2 mu.  Below, the other records contribute
-    nothing, and the record is in the batch with chance (1 - f) r + c.
+    Theorems (`last_place`, `kept_records`: docs/proofs/truncated_sampling.md), for n records, rate
+    r and batch B.  Let p(k) = P(Bin(n - 1, r) >= k), the chance that k of the others or more are
+    sampled.  Above, the output may say whether they leave more than one place.  If they do, this is
+    a sample of rate r.  If not, they leave the last place with chance l = p(B - 1) - p(B), or none,
+    with chance p(B), and the record stays then with chance s = (B / n) P(Bin(n, r) > B) / r
+    together.  The centre is at 0 in the first case, at -mu in the second one, and at mu where the
+    record stays.  Losses below that of the centre -mu, where the record is the less likely, are
+    those of a centre mu in the second case.  A record that replaces another one has the centre -mu,
+    and losses below 0 are mirrored.  Below, the other records contribute nothing, and the record is
+    in the batch with chance (1 - p(B) + s) r.
     """
     _, mu_squared, rate, n, batch, replaced = release
-    spend(4e5)  # about what the two incomplete beta functions take
-    chance_full, chance_cut = (
-        exact(rate).beta_lower(k, m - k + 1, True) for m, k in ((n - 1, batch), (n, batch + 1))
+    spend(6e5)  # about what the three incomplete beta functions take
+    r = exact(rate)
+    chance_last, chance_full, chance_cut = (
+        r.beta_lower(k, m - k + 1, True) if k else arb(1)
+        for m, k in ((n - 1, batch - 1), (n - 1, batch), (n, batch + 1))
     )
+    stays = chance_cut * batch / n / r
     if not above:
-        chance = (1 - chance_full) * exact(rate) + chance_cut * batch / n
-        return sampled_gaussian(mu_squared, chance, replaced)
-    exchanged = sampled_gaussian(4 * mu_squared, chance_cut * batch / n / chance_full, replaced)
+        return sampled_gaussian(mu_squared, (1 - chance_full + stays) * r, replaced)
+    last, full, stays = (
+        chance / chance_last for chance in (chance_last - chance_full, chance_full, stays)
+    )
+    away = full - r * stays  # the centre is at -mu, though the record may be sampled
+    unsampled, sampled = (1 - r) * last, r * (last + stays)
+    with_record = (away, -ONE), (unsampled, ZERO), (sampled, ONE)
+    if replaced:
+        replacing = (unsampled, ZERO), (away + sampled, -ONE)
+        pair: Release = ("subset", ("mixture", mu_squared, with_record, replacing))
+    else:
+        opposed = "mixture", mu_squared, with_record, ((full, -ONE), (last, ZERO))
+        alike = ("mixture", mu_squared, ((unsampled, ZERO), (away + sampled, ONE)),
+                 ((last, ZERO), (full, ONE)))  # fmt: skip
+        pair = "joined", (away / full).log(), alike, opposed
     added = sampled_gaussian(mu_squared, rate, replaced)
-    return "choice", ((1 - chance_full, added), (chance_full, exchanged))
+    return "choice", ((1 - chance_last, added), (chance_last, pair))
 
 
 def sampled_gaussian(mu_squared: Fraction, rate: Any, replaced: bool) -> Release:

@@ -57,8 +57,35 @@ def cells(release: Release, back: bool, rules: list[Any]) -> list[Cell]:
         return listed_cells(release, back)
     if kind in ("subset", "range"):  # both directions are alike
         return symmetric_cells(release, rules)
-    forward = cells_between_points(release, rules, is_half=False)
+    if kind == "joined":
+        forward = joined_cells(release, rules)
+    else:
+        forward = cells_between_points(release, rules, is_half=False)
     return mirrored(forward) if back else forward
+
+
+def joined_cells(release: Release, rules: list[Any]) -> list[Cell]:
+    """Return the parts of small loss of one pair, those of great loss of another, and the rest.
+
+    Theorem (`chords_of_a_set`): of two profiles, of which the first one is the greater below a loss
+    and the second one above it, the greatest has the parts of each there.  The rest of the mass
+    lies between them.
+    """
+    _, loss, pair_below, pair_above = release
+    below = [
+        cell
+        for cell in cells_between_points(pair_below, rules, is_half=False)
+        if cell.high is not None and cell.high < loss
+    ]
+    above: list[Cell] = []
+    for cell in reversed(cells_between_points(pair_above, rules, is_half=False)):
+        if cell.low is None or not cell.low > loss:
+            break
+        above.insert(0, cell)
+    between_p = 1 - sum((cell.p for cell in (*below, *above)), arb(0))
+    between_q = 1 - sum((cell.q for cell in (*below, *above)), arb(0))
+    low, high = below[-1].high if below else None, above[0].low if above else None
+    return [*below, Cell(between_p, between_q, low, high), *above]
 
 
 def mirrored(forward: list[Cell]) -> list[Cell]:
@@ -188,14 +215,14 @@ def greatest_tails(release: Release, points: list[arb], is_half: bool) -> list[T
 def mixture_tails(release: Release, points: list[arb], is_half: bool) -> list[Tail]:
     """Return the tails of mixtures of normals: sum w N(s, 1) over each side's (w, s).
 
-    A symmetric pair has the loss 0 at half the last shift of P.
+    A symmetric pair has the loss 0 in the middle of the last shifts of P and Q.
     """
     kind, *numbers = release
     if kind == "gaussian":
         numbers = [*numbers, ((ONE, ONE),), STILL]
     sides = mixture_sides(*numbers)
     spend(20 * (len(points) - 1) * sum(map(len, sides)))
-    start = sides[0][-1][1] / 2 if is_half else arb(0)
+    start = (sides[0][-1][1] + sides[1][-1][1]) / 2 if is_half else arb(0)
     moved = [start + t for t in points]
     losses = [(f - g).real for f, g in (log_density_ratios(sides, acb(t)) for t in moved)]
     tails_of_sides = [

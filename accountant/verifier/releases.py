@@ -38,6 +38,8 @@ variance 1, Laplace(m, 1) the Laplace law of centre m and scale 1.  "P against Q
                                           records stay; 1 if neighbours replace a record
     ("subset", release)                   the pair of a sample without replacement: its delta is
                                           that of ``release`` at epsilon >= 0, mirrored below 0
+    ("joined", l, low, high)              the pair whose losses below l are those of ``low`` and
+                                          whose losses above l are those of ``high``
     ("range", e)                          all pairs whose losses lie in an interval of length e
     ("zcdp", rho, xi)                     all pairs that satisfy zCDP with rho and xi
     ("choice", ((chance, release), ...))  one of the releases at random, and the output says which

@@ -71,7 +71,8 @@ def directions(options: list[Releases]) -> set[tuple[int, bool]]:
 def is_mirrored(release: Release) -> bool:
     """Return whether Q against P has the same losses as P against Q.
 
-    This is so for a mixture if Q has the weights of P, and its shifts with the other sign.
+    This is so for a mixture if Q has the weights of P, and its shifts with the other sign, and for
+    a truncated sample where a record is replaced.
     """
     if release[0] == ANY_OF:
         return all(map(is_mirrored, inner_releases(release)))
@@ -80,6 +81,8 @@ def is_mirrored(release: Release) -> bool:
     pair = release[1] if release[0] == "bound" else release
     if pair[0] == "mixture":
         return set(pair[2]) == {(w, -shift) for w, shift in pair[3]}
+    if pair[0] == "truncated":
+        return bool(pair[5])
     return pair[0] in MIRRORED
 
 

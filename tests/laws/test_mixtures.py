@@ -93,6 +93,10 @@ MIXED = MixtureOfGaussians(2.0, (0.0, 1.0, 5.0), (0.5, 0.3, 0.2))
 TRUNCATED = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2)
 TRUNCATED_EXCHANGE = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2, "replace-one")
 TRUNCATED_BLANK = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2, "zero-out")
+# two records, of which one stays: the bound is attained
+ONE_STAYS = TruncatedPoisson(GaussianLoss(1.0), 0.4, 2, 1)
+ONE_STAYS_EXCHANGE = TruncatedPoisson(GaussianLoss(1.0), 0.4, 2, 1, "replace-one")
+ONE_STAYS_BLANK = TruncatedPoisson(GaussianLoss(1.0), 0.4, 2, 1, "zero-out")
 WITHOUT = SampledWithoutReplacement(GaussianLoss(2.0), 2, 4)
 # node, the two densities and a cell of the grid, whether they attain the node
 CASES = [
@@ -121,6 +125,18 @@ CASES = [
                                               sums([0.0, -1.0, -1.0, -1.0], 0.4, 2)), False),
     ("truncated blank, reversed", TRUNCATED_BLANK.reversed,
      line(sums([0.0, -1.0, -1.0, -1.0], 0.4, 2), sums([1.0, -1.0, -1.0, -1.0], 0.4, 2)), False),
+    *((f"truncated, others are {y}", TRUNCATED,
+       plane(sums([(1.0, 0.0), *[y] * 3], 0.4, 2), sums([y] * 3, 0.4, 2)), False)
+      for y in ANGLES[1:]),
+    ("one stays", ONE_STAYS, line(sums([1.0, -1.0], 0.4, 1), sums([-1.0], 0.4, 1)), True),
+    ("one stays, added", ONE_STAYS.reversed,
+     line(sums([-1.0], 0.4, 1), sums([1.0, -1.0], 0.4, 1)), False),
+    ("one stays, exchange", ONE_STAYS_EXCHANGE,
+     line(sums([1.0, -1.0], 0.4, 1), sums([-1.0, -1.0], 0.4, 1)), True),
+    ("one stays, blank", ONE_STAYS_BLANK,
+     line(sums([1.0, -1.0], 0.4, 1), sums([0.0, -1.0], 0.4, 1)), True),
+    ("one stays, blank, reversed", ONE_STAYS_BLANK.reversed,
+     line(sums([0.0, 1.0], 0.4, 1), sums([1.0, 1.0], 0.4, 1)), True),
     ("without replacement", WITHOUT, line(samples_of_fixed_size([2.0, 0.0, 0.0, 0.0], 2),
                                           samples_of_fixed_size([0.0] * 4, 2)), True),
     ("without replacement, others differ", WITHOUT,

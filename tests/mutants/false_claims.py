@@ -77,7 +77,8 @@ MUTANTS = {
         ),
     ),
     "others that contribute nothing": (
-        "TruncatedPoisson", Dropped(bounding_pairs, "truncated_sample", "4 * mu", "2 * mu")
+        "TruncatedPoisson",
+        Dropped(bounding_pairs, "truncated_sample", "((full, -ONE), ", "((full, ZERO), "),
     ),
     "noise on any grid": (
         "Laplace on a coarse grid", Dropped(loss_nodes, "noise_ratio", "is_fine or ", "True or ")

@@ -1,7 +1,10 @@
 """Wrong nodes of sampled Gaussian noise: each takes a monkeypatch, and breaks what they cost."""
 
+from dataclasses import replace
+
 from accountant import SampledWithoutReplacement, TruncatedPoisson
 from accountant.amplification import exchanged_record, group_privacy
+from accountant.amplification.truncated_sampling import FullBatchLoss
 from accountant.losses import normal_mixture
 from accountant.losses.mixture_pair import MixturePair
 from accountant.losses.normal_mixture import ORIGIN, Side
@@ -35,17 +38,22 @@ def group_hits_at_most_one(patch):
 
 
 def full_batch_moves_the_sum_once(patch):
-    made = TruncatedPoisson._sampled
-    patch.setattr(
-        TruncatedPoisson,
-        "_sampled",
-        lambda self, mu, rate, *more: made(self, min(mu, self.mu), rate, *more),
-    )
+    made = FullBatchLoss.coefficients
+
+    def at_the_last_place(self, growth):
+        return made(replace(self, last_place=1.0, exchanged=0.0), growth)
+
+    patch.setattr(FullBatchLoss, "coefficients", at_the_last_place)
 
 
 def full_batch_keeps_no_record(patch):
-    made = TruncatedPoisson._chance_of_full_batch
-    patch.setattr(TruncatedPoisson, "_chance_of_full_batch", lambda self: (made(self)[0], 1e-9))
+    made = TruncatedPoisson._chances
+
+    def cut(self):
+        room, last, kept, left_out = made(self)
+        return room, last, kept * 1e-9, left_out + kept * (1 - 1e-9)
+
+    patch.setattr(TruncatedPoisson, "_chances", cut)
 
 
 def share_of_others(patch):

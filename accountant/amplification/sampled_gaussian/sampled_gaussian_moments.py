@@ -24,7 +24,7 @@ from accountant.amplification.sampled_gaussian.sampled_gaussian_lines import Lin
 from accountant.numerics import Array, Complex
 from accountant.numerics.logspace import log1p, logsumexp
 from accountant.numerics.ordered_sums import ordered_dot, ordered_product, product_additions
-from accountant.numerics.rounding import ULP
+from accountant.numerics.rounding import MAX_EXPONENT, ULP
 
 # Sums whose cumulant is above it are scaled by their greatest term.  The distance from 1 no longer
 # matters there: 1 is e^-30 = 1e-13 of the sum.
@@ -100,8 +100,15 @@ def log_moment_ratio(line: Line, s: Complex) -> tuple[Complex, Array]:
             error /= np.abs(total)
             value = np.log(total)
         return value - value[0, 0].real, _ratio_error(error)
+    exponents = np.outer(row_powers, line.loss)
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = np.expm1(exponents) * mass
+    # Where e^v overflows, the mass is so small that their product does not.
+    far = exponents[0].real > MAX_EXPONENT
+    if far.any():
+        terms[:, far] = np.exp(exponents[:, far] + line.log_mass[far])
     # The last row has the masses alone, for the third summand.
-    rows = np.vstack([np.expm1(np.outer(row_powers, line.loss)) * mass, mass])
+    rows = np.vstack([terms, mass])
     columns = np.expm1(1j * np.outer(column_powers, line.loss))
     product = ordered_product(rows, columns)
     excess = product[:-1] - line.lost + (rows[:-1].sum(axis=1)[:, None] + product[-1])

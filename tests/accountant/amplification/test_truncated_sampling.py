@@ -24,73 +24,125 @@ from accountant import (
     to_json,
 )
 from accountant.amplification import truncated_sampling
+from accountant.amplification.truncated_sampling import FullBatchLoss
+from accountant.losses.mixture_of_gaussians import MixturePairLoss
+from accountant.losses.mixture_pair import MixturePair
+from accountant.losses.normal_mixture import side
+from accountant.plans.adjacency import Adjacency
 from mechanisms import Gaussian
 
 SMALL = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2)
 
 
-def binomial(n, k, q):
-    return math.comb(n, k) * q**k * (1 - q) ** (n - k)
-
-
-def test_the_two_cases_are_sums_over_the_sampled_others():
-    n, q, batch = 12, 0.3, 4
-    full, rate = TruncatedPoisson(GaussianLoss(1.0), q, n, batch)._chance_of_full_batch()
-    others = [(k, binomial(n - 1, k, q)) for k in range(batch, n)]
-    assert full == pytest.approx(math.fsum(c for _, c in others), rel=1e-12)
-    kept = math.fsum(c * q * batch / (k + 1) for k, c in others)
-    assert full * rate == pytest.approx(kept, rel=1e-12)
-
-
-@pytest.mark.parametrize(("records", "batch"), [(3, 1), (12, 4), (40, 30), (60, 2)])
-@pytest.mark.parametrize("rate", [0.03125, 0.25, 0.75])  # exact binary fractions
-def test_rates_of_the_two_cases_are_rounded_towards_privacy(records, batch, rate):
-    # In a full batch the record is there with chance q B / (k + 1), k the others that are sampled.
+@pytest.mark.parametrize(("records", "batch"), [(3, 1), (12, 4), (40, 30), (60, 2), (200, 150)])
+@pytest.mark.parametrize("rate", [0.03125, 0.25, 0.75, 1.0])  # exact binary fractions
+def test_chances_of_the_cases_are_rounded_towards_privacy(records, batch, rate):
+    # In a full batch the record is kept with chance B / (k + 1), k the others that are sampled.
     q = Fraction(rate)
     chances = {
-        k: math.comb(records - 1, k) * q**k * (1 - q) ** (records - 1 - k)
-        for k in range(batch, records)
+        k: math.comb(records - 1, k) * q**k * (1 - q) ** (records - 1 - k) for k in range(records)
     }
-    chance_of_full = sum(chances.values())
-    joint_chance = sum(chance * q * batch / (k + 1) for k, chance in chances.items())
-    choice = TruncatedPoisson(GaussianLoss(1.0), rate, records, batch).choice
-    upper_rate = choice.parts[-1].pair.right.weights[1]
-    mean_rate = choice.attained.pair.right.weights[1]
-    assert joint_chance / chance_of_full <= Fraction(upper_rate)
-    assert Fraction(mean_rate) <= (1 - chance_of_full) * q + joint_chance
-    assert upper_rate == pytest.approx(float(joint_chance / chance_of_full), rel=1e-11)
+    full = sum(chances[k] for k in range(batch, records))
+    true_kept = sum(chances[k] * Fraction(batch, k + 1) for k in range(batch, records))
+    plan = TruncatedPoisson(GaussianLoss(1.0), rate, records, batch)
+    room, last, kept, cut = plan._chances()
+    # The last place hides the record, and one that is cut costs nothing: neither is overstated.
+    assert Fraction(last) <= chances[batch - 1]
+    assert Fraction(kept) >= true_kept or cut == 0
+    assert Fraction(cut) <= full - true_kept + Fraction(1, 2**50)
+    assert math.fsum((room, last, kept, cut)) == pytest.approx(1.0, abs=4e-16)
+    truth = (sum(chances[k] for k in range(batch - 1)), chances[batch - 1], true_kept)
+    assert (room, last, kept) == pytest.approx(tuple(map(float, truth)), rel=1e-9, abs=1e-11)
+    if kept and rate < 1:
+        mean_rate = plan.choice.attained.rate
+        assert Fraction(mean_rate) <= (1 - full) * q + q * true_kept
+        assert mean_rate == pytest.approx(float((1 - full + true_kept) * q), rel=1e-9)
 
 
-# Of a full batch, and of one with room: by how much the record moves the sum where it is sampled,
-# and by how much what stands there on the other data moves it, in the opposite direction.
-MOVES = {
-    "add-remove": ((2.0, 0.0), (1.0, 0.0)),
-    "zero-out": ((2.0, 1.0), (1.0, 0.0)),  # a blank record also pushes another one out
-    "replace-one": ((2.0, 2.0), (1.0, 1.0)),
+# If others leave the last place or none: where their sum lies in these two cases, where it is moved
+# by a sampled record, and by what stands there on the other data, if anything.
+PLACES = {
+    ("add-remove", False): [((0.0, -1.0), 1.0, None)],
+    ("add-remove", True): [((0.0, -1.0), 1.0, None), ((0.0, 1.0), 1.0, None)],
+    ("zero-out", False): [((0.0, -1.0), 1.0, 0.0)],
+    ("zero-out", True): [
+        ((0.0, 1.0), 1.0, 0.0)
+    ],  # the other record is like the one that is blanked
+    ("replace-one", False): [((0.0, -1.0), 1.0, -1.0)],
+    ("replace-one", True): [((0.0, 1.0), 1.0, -1.0)],
 }
 
 
-@pytest.mark.parametrize("added", [False, True])
-@pytest.mark.parametrize("relation", MOVES)
-def test_the_profile_is_that_of_both_cases_under_each_relation(relation, added):
-    plan = TruncatedPoisson(GaussianLoss(1.0), 0.4, 4, 2, relation)
-    loss, x = (plan.reversed if added else plan), np.linspace(-14.0, 14.0, 2801)
-    full = math.fsum(binomial(3, k, 0.4) for k in (2, 3))
-    in_full = math.fsum(binomial(3, k, 0.4) * 0.4 * 2 / (k + 1) for k in (2, 3)) / full
+@pytest.mark.parametrize(("relation", "added"), PLACES)
+@pytest.mark.parametrize("mu", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("last", [0.0, 0.3, 0.9])
+def test_the_last_place_costs_what_the_worst_moves_cost(relation, added, mu, last):
+    kept_in_full = 0.8 * (1 - last)
+    relation = Adjacency(relation)
+    loss = FullBatchLoss(
+        mu, 0.3, last, kept_in_full, relation, added and relation is not Adjacency.REPLACE_ONE
+    )
+    x = np.linspace(-16.0, 16.0, 6401)
 
-    def density(rate, shift):
-        normal = [np.exp(-((x - m) ** 2) / 2) / math.sqrt(2 * math.pi) for m in (0.0, shift)]
-        return (1 - rate) * normal[0] + rate * normal[1]
+    def density(place):
+        return np.exp(-((x - mu * place) ** 2) / 2) / math.sqrt(2 * math.pi)
 
-    for epsilon in (0.0, 0.3, 1.0, 2.5):
-        truth = 0.0
-        rates = (in_full, 0.4)
-        for chance, rate, (to, back) in zip((full, 1 - full), rates, MOVES[relation], strict=True):
-            p, q = density(rate, to), density(rate, -back)
-            p, q = (q, p) if added else (p, q)
-            truth += chance * np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * 0.01
+    def laws(others, record, replacing):
+        unsampled = last * density(others[0]) + (1 - last) * density(others[1])
+
+        def with_one(place):
+            in_batch = (last + kept_in_full) * density(place)
+            return 0.7 * unsampled + 0.3 * (
+                in_batch + (1 - last - kept_in_full) * density(others[1])
+            )
+
+        absent = unsampled if replacing is None else with_one(replacing)
+        return (absent, with_one(record)) if added else (with_one(record), absent)
+
+    for epsilon in (0.0, 0.1, 0.3, 1.0, 2.5):
+        truth = max(
+            np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * 0.005
+            for p, q in (laws(*places) for places in PLACES[relation.value, added])
+        )
         assert float(loss.profile(epsilon)) == pytest.approx(truth, abs=2e-6)
-    assert loss.reversed.reversed == loss != loss.reversed
+    assert loss.reversed.reversed == loss
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "zero-out", "replace-one"])
+def test_finite_losses_of_a_full_batch_are_just_above_its_profile(relation):
+    for loss in (
+        FullBatchLoss(0.7, 0.01, 0.1, 0.8, Adjacency(relation)),
+        FullBatchLoss(2.0, 0.3, 0.5, 0.3, Adjacency(relation), added=relation != "replace-one"),
+    ):
+        values, masses = loss.loss_pmf
+        epsilon = np.linspace(0.0, 3.0, 40)
+        sticks = np.maximum(-np.expm1(epsilon[:, None] - values), 0.0) @ masses
+        exact = loss.profile(epsilon)
+        assert np.all(sticks >= exact * (1 - 1e-12))
+        assert sticks == pytest.approx(exact, rel=3e-3, abs=2e-6)
+
+
+def test_a_case_of_a_mixture_of_two_normal_laws_against_a_third():
+    # In a full batch of a sampled record, Q has two means and P a third, at rate 1: a mixture pair.
+    pair = MixturePairLoss(MixturePair(side((1.3,), (1.0,)), side((0.0, 1.3), (0.2, 0.8))))
+    for loss, other in (
+        (FullBatchLoss(1.3, 1.0, 0.2, 0.8, Adjacency.ADD_REMOVE), pair),
+        (FullBatchLoss(1.3, 1.0, 0.2, 0.8, Adjacency.ADD_REMOVE, added=True), pair.reversed),
+    ):
+        e = np.array([0.0, 0.5, 2.0, 10.0, 50.0, 400.0])
+        assert loss.profile(e) == pytest.approx(other.profile(e), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("added", [False, True])
+@pytest.mark.parametrize("relation", ["add-remove", "zero-out", "replace-one"])
+def test_the_loss_grows_with_the_rate_and_the_contribution(relation, added):
+    def profile(mu=1.0, rate=0.1):
+        plan = TruncatedPoisson(GaussianLoss(mu), rate, 100, 12, relation)
+        loss = plan.reversed if added else plan
+        return loss.profile(np.array([0.0, 0.1, 0.5, 2.0]))
+
+    for more in ({"mu": 1.3}, {"rate": 0.11}):
+        assert np.all(profile(**more) >= profile())
 
 
 @pytest.mark.parametrize(
@@ -101,7 +153,7 @@ def test_the_profile_is_that_of_both_cases_under_each_relation(relation, added):
         pytest.param(0.1, 100, 12, 2.0, 10, marks=pytest.mark.slow),
     ],
 )
-def test_the_peer_agrees(rate, records, batch, noise, steps):
+def test_the_peer_charges_more(rate, records, batch, noise, steps):
     plan = steps * TruncatedPoisson(GaussianLoss(1 / noise), rate, records, batch, "replace-one")
     relation = dp_accounting.NeighboringRelation
     found = {}
@@ -110,11 +162,18 @@ def test_the_peer_agrees(rate, records, batch, noise, steps):
         peer.compose(dp_accounting.TruncatedSubsampledGaussianDpEvent(
             records, rate, batch, noise), steps)  # fmt: skip
         found[name] = peer.get_epsilon(1e-5), peer.get_delta(1.0)
-    own = Tight().epsilon(plan, 1e-5)
-    # its grid is above the truth
-    assert found["REPLACE_ONE"][0] * (1 - 1e-3) <= own <= found["REPLACE_ONE"][0] * (1 + 1e-9)
+    # The peer takes it to be seen whether the batch is full, which this bound does not.
+    own = Tight().certify(plan, 1e-5)
+    assert own.lower <= own.upper <= found["REPLACE_ONE"][0] * (1 + 1e-9)
+    # Of the two cases that the peer has, one release has a simple profile.
+    full = truncated_sampling.binomial_tail(records - 1, rate, batch)
+    kept = truncated_sampling.binomial_tail(records, rate, batch + 1) * batch / records
     if steps == 1:
-        assert Tight().delta(plan, 1.0) == pytest.approx(found["REPLACE_ONE"][1], abs=1e-6)
+        exchanged = PoissonSampled(GaussianLoss(2 / noise), kept / full, "replace-one")
+        room = PoissonSampled(GaussianLoss(1 / noise), rate, "replace-one")
+        two_cases = full * exchanged.delta_at(1.0) + (1 - full) * room.delta_at(1.0)
+        assert two_cases == pytest.approx(found["REPLACE_ONE"][1], abs=1e-6)
+        assert Tight().delta(plan, 1.0) <= two_cases
     # where a record is removed the peer still pays for an exchange
     removed = steps * TruncatedPoisson(GaussianLoss(1 / noise), rate, records, batch)
     assert Tight().epsilon(removed, 1e-5) <= found["ADD_OR_REMOVE_ONE"][0] * (1 + 1e-9)
@@ -130,7 +189,7 @@ def test_a_batch_that_is_never_full_is_a_poisson_sample():
             assert ends[0].width <= 1e-8 * ends[0].upper
     assert list(TruncatedPoisson(GaussianLoss(1.0), 0.0, 5, 2).losses()) == []
     sure = TruncatedPoisson(GaussianLoss(1.0), 1.0, 10, 2)
-    assert sure._chance_of_full_batch() == (1.0, 0.2)
+    assert sure._chances() == pytest.approx((0.0, 0.0, 0.2, 0.8), abs=1e-11)
 
 
 def test_a_certificate_says_that_it_is_a_bound():
@@ -141,6 +200,38 @@ def test_a_certificate_says_that_it_is_a_bound():
     wide = TruncatedPoisson(GaussianLoss(1.0), 0.01, 10_000, 200)
     narrow = Tight().certify(wide, 1e-5)
     assert narrow.width <= 1e-8 * narrow.upper
+
+
+@pytest.mark.parametrize(
+    ("relation", "rate", "records", "batch", "noise", "steps"),
+    [
+        ("add-remove", 1e-3, 10**6, 1130, 0.7, 10_000),
+        ("add-remove", 1e-3, 10**6, 1095, 2.0, 100_000),
+        ("replace-one", 1e-4, 10**7, 1130, 1.0, 10_000),
+        ("zero-out", 0.01, 10**5, 1130, 0.5, 1000),
+    ],
+)
+def test_practical_batches_are_certified_to_one_per_cent(
+    relation, rate, records, batch, noise, steps
+):
+    plan = steps * TruncatedPoisson(GaussianLoss(1 / noise), rate, records, batch, relation)
+    found = Tight().certify(plan, 1e-6)
+    assert found.lower <= found.upper <= 1.01 * found.lower
+    delta = Tight().delta(plan, found.upper)
+    assert delta == pytest.approx(1e-6, rel=2e-3)
+    assert Tight().epsilon(plan, delta) <= found.upper
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "zero-out", "replace-one"])
+def test_contributions_far_above_the_noise_have_the_exchange_alone(relation):
+    # Losses of the last place are no exponents of floats there.
+    costs = []
+    for mu in (19.0, 21.0, 60.0):
+        plan = TruncatedPoisson(GaussianLoss(mu), 0.1, 100, 20, relation)
+        found = Tight().certify(plan, 1e-3)
+        assert 0 < found.lower <= found.upper < 20_000
+        costs.append(found.upper)
+    assert costs == sorted(costs)
 
 
 def test_files_events_and_other_accountants():

@@ -18,8 +18,8 @@ from accountant import (
     PureLoss,
     SampledWithoutReplacement,
     Tight,
-    TruncatedPoisson,
 )
+from accountant.amplification.exchanged_record import NO_LOSS
 from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify
 from accountant.composition.engines import SUMMING_ENGINES
@@ -28,6 +28,7 @@ from accountant.composition.grid_certificate import grid_certificate
 from accountant.composition.grid_pairs import masses_above
 from accountant.composition.loss_outline import LADDER, Outline
 from accountant.losses.cell_masses import normal_cell_masses
+from accountant.losses.public_choice import PublicChoice
 
 # steps, rate, noise, delta: epsilon by quadrature of the profile of one step
 TRUTHS = [
@@ -194,7 +195,7 @@ LOSSES = [
     MixtureOfGaussians(1.0, (0.0, 1.0, 2.0), (0.9, 0.06, 0.04)).reversed,
     PoissonSampled(GaussianLoss(1.0), 0.1, "replace-one"),
     PoissonSampled(PAIR, 0.3, "replace-one"),
-    TruncatedPoisson(GaussianLoss(0.7), 0.1, 50, 4).choice,
+    PublicChoice((sampled(0.1, 0.7), PAIR, NO_LOSS), (0.6, 0.3, 0.1)),
 ]  # fmt: skip
 
 

@@ -109,7 +109,7 @@ def kept_records(rng, changed):
     return -abs(found - B / n * float(binom.sf(B - (1 if changed else 0), n, rate)))
 
 
-def seen_case(rng, changed):
+def last_place(rng, changed):
     # all samples of n records, contributions x to the sum; at most B of them stay
     n, B, rate, mu = 4, 2, rng.uniform(0.1, 0.9), rng.uniform(0.3, 2.0)
     x, grid, e = rng.uniform(-mu, mu, n), np.linspace(-12, 12, 1200), rng.uniform(-0.3, 1.0)
@@ -122,10 +122,18 @@ def seen_case(rng, changed):
             sets = list(itertools.combinations(drawn, min(B, len(drawn))))
             shifts = [x[list(some)].sum() for some in sets]
             law += normal_cells(np.full(len(sets), chance / len(sets)), shifts, grid)
-    full, kept = float(binom.sf(B - 1, n - 1, rate)), B / n * float(binom.sf(B, n, rate))
-    pairs = [(1 - full, rate, mu), (full, kept / full, mu if changed else 2 * mu)]
-    above = sum(w * sticks(normal_cells([1 - r, r], [0, m], grid), normal_cells([1], [0], grid), e)
-                for w, r, m in pairs)  # fmt: skip
+    # one place or none is left for a record that stays: the others are at 0 or -mu, it is at mu
+    one_place, full = (float(binom.sf(k - 1, n - 1, rate)) for k in (B - 1, B))
+    last, kept = one_place - full, B / n * float(binom.sf(B, n, rate)) / rate
+    pairs = []
+    for y in (0.0 if changed else -mu, *([mu] if e < 0 else [])):
+        others = normal_cells([last, full], [0, y], grid)
+        with_record = normal_cells(
+            [(1 - rate) * last, full - rate * kept, rate * (last + kept)], [0, y, mu], grid
+        )
+        pairs.append(sticks(with_record, others, e))
+    added = normal_cells([1 - rate, rate], [0, mu], grid), normal_cells([1], [0], grid)
+    above = (1 - one_place) * sticks(*added, e) + max(pairs)
     return float(above - sticks(*laws, e)) + 1e-4
 
 
@@ -330,7 +338,7 @@ def shifted_less(rng, changed):
 
 THEOREMS = [
     chords_of_a_set, chosen_by_answers, shifted_less,
-    split_above, joined_below, lowered_losses, left_out_of_the_tilted, kept_records, seen_case,
+    split_above, joined_below, lowered_losses, left_out_of_the_tilted, kept_records, last_place,
     symmetrised_sample, sampled_group, greatest_batch, bounded_range, tails_of_a_range,
     range_as_moments, moments_of_zcdp, tails_of_sums, far_on_a_line,
 ]  # fmt: skip

@@ -237,32 +237,49 @@ def mixture(unit_squared, rate, *, replaced):
 def in_floats(release):
     kind, unit_squared, *sides = release
     assert kind == "mixture"
-    return float(unit_squared), *({int(s): float(w) for w, s in side} for side in sides)
+    places = [{int(s) for _, s in side} for side in sides]
+    return float(unit_squared), *(
+        {place: float(sum(w for w, s in side if s == place)) for place in sorted(at)}
+        for at, side in zip(places, sides, strict=True)
+    )
 
 
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest.mark.parametrize(("records", "batch"), [(9, 4), (5, 1), (12, 11), (2, 1), (7, 6)])
-def test_a_truncated_sample_is_bounded_by_whether_its_batch_is_full(records, batch, replaced):
+def test_a_truncated_sample_is_bounded_by_whether_places_are_left(records, batch, replaced):
     release = ("truncated", SQUARE, RATE, records, batch, replaced)
     rate, others = float(RATE), records - 1
     chances = [comb(others, k) * rate**k * (1 - rate) ** (others - k) for k in range(records)]
-    full = sum(chances[batch:])
+    full, last = sum(chances[batch:]), chances[batch - 1]
     # of k others in a full batch the record takes one of k + 1 places' shares of the batch
-    kept = sum(chances[k] * rate * batch / (k + 1) for k in range(batch, records))
+    kept = sum(chances[k] * batch / (k + 1) for k in range(batch, records))
     kind, parts = bounding_pair(release, above=True)
     assert kind == "choice"
-    (open_chance, added), (full_chance, exchanged) = parts
-    assert (float(open_chance), float(full_chance)) == pytest.approx((1 - full, full))
-    wanted = (
-        mixture(9 / 16, rate, replaced=replaced),
-        mixture(9 / 4, kept / full, replaced=replaced),
+    assert [float(chance) for chance, _ in parts] == pytest.approx((1 - full - last, full + last))
+    (_, added), (_, few_places) = parts
+    assert in_floats(added) == mixture(9 / 16, rate, replaced=replaced)
+    total = last + full
+    away, unsampled, inside = (
+        chance / total for chance in (full - rate * kept, (1 - rate) * last, rate * (last + kept))
     )
-    for found, expected in zip((added, exchanged), wanted, strict=True):
-        assert in_floats(found)[0] == expected[0]
-        for side, side_expected in zip(in_floats(found)[1:], expected[1:], strict=True):
-            assert side == pytest.approx(side_expected)
+    opposed = {-1: away, 0: unsampled, 1: inside}
+    if replaced:
+        symmetric, *pairs = few_places
+        assert symmetric == "subset"
+        wanted = [(opposed, {-1: away + inside, 0: unsampled})]
+    else:
+        joined, loss, *pairs = few_places
+        assert (joined, float(loss)) == ("joined", pytest.approx(math.log(away * total / full)))
+        wanted = [
+            ({0: unsampled, 1: away + inside}, {0: last / total, 1: full / total}),
+            (opposed, {-1: full / total, 0: last / total}),
+        ]
+    for found, expected in zip(pairs, wanted, strict=True):
+        square, *sides = in_floats(found)
+        assert square == 9 / 16
+        assert sides == [pytest.approx(side) for side in expected]
     below = in_floats(bounding_pair(release, above=False))
-    inside = (1 - full) * rate + kept
+    inside = (1 - full + kept) * rate
     expected = mixture(9 / 16, inside, replaced=replaced)
     assert below[0] == expected[0]
     assert below[1] == pytest.approx(expected[1])
