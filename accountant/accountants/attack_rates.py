@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from accountant.accountants.profile_ends import profile_ends
+from accountant.composition.profile_ends import profile_ends
 from accountant.accountants.tight import Tight
 from accountant.accountants.tradeoff_curves import single_pairs
 from accountant.accountants.tradeoff_ends import tradeoff_ends

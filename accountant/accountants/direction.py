@@ -28,14 +28,15 @@ from typing import final
 import numpy as np
 
 from accountant.accountants.advanced import Advanced
-from accountant.accountants.base import Accountant
+from accountant.accountants.base import USUAL_DELTA, Accountant
 from accountant.accountants.basic import Basic, printed_decimal
 from accountant.accountants.pld import step_of_grid
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
-from accountant.composition.certificate import Certificate
+from accountant.composition.adaptive_choices import value_of
+from accountant.composition.certificate import Certificate, intersection
 from accountant.composition.closed_form import ENVELOPE
-from accountant.composition.composed_loss import loss_of_plan, losses_of_items
+from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
 from accountant.composition.composition import Composition, EpsilonProblem, attained_losses
 from accountant.composition.engine import (
     NOTHING_KNOWN,
@@ -51,7 +52,9 @@ from accountant.composition.finite_pairs import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import LatticeAbove
 from accountant.composition.plan_totals import all_losses
+from accountant.composition.value_function import ValueFunction
 from accountant.errors import UnsupportedPlan
+from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
@@ -73,6 +76,10 @@ TAIL_SHARE = 1e-10
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 # Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
 MAX_CHOICES = 8
+CHOSEN = (BoundedRangeLoss, Parallel)  # items that stand for several pairs, of which one is chosen
+# V is computed for deltas of at least a power of ten, whose exponent is a multiple of this.
+DIGITS_OF_DELTA = 6
+QUICK_CHOICES = 2e-4  # an interval of V as wide is narrowed by engines, where these are quick
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
 ULPS_BELOW_TOP = 32  # an upper end that close to the largest loss may be this loss
@@ -157,7 +164,13 @@ class Direction:
             if math.isfinite(interval.upper) and interval.width > LOOSE_WIDTH * interval.upper:
                 interval = _at_most(interval, self._envelope_epsilon(delta))
             return interval
-        interval = self._certify_losses(problem or self.problem(delta), rival)
+        known = self._certify_choices(delta)
+        if known.upper < math.inf and (
+            known.upper <= rival or known.width <= self._usual_choice_width * known.upper
+        ):
+            return known
+        interval = self._certify_losses(problem or self.problem(delta), max(rival, known.lower))
+        interval = intersection(interval, known)
         # Each user is in one part of every parallel, and epsilon is at least that of any user.
         # Users are tried until the interval is narrow.
         lower = interval.lower
@@ -167,6 +180,34 @@ class Direction:
             if not (lower > 0 and choice.is_surely_within(lower, delta)):
                 lower = max(lower, choice.certify(delta).lower)
         return replace(interval, lower=max(min(lower, interval.upper), interval.lower))
+
+    def _value(self, delta: float) -> ValueFunction | None:
+        """Return the greatest delta of all strategies of choices; None where there are none."""
+        if self.parts or not any(isinstance(item, CHOSEN) for item, _ in self.items):
+            return None
+        digits = DIGITS_OF_DELTA * math.ceil(-math.log10(delta) / DIGITS_OF_DELTA)
+        return value_of(self.plan, max(digits, DIGITS_OF_DELTA))
+
+    def _certify_choices(self, delta: float) -> Certificate:
+        """Return the interval of the costliest strategy of choices, where there are any."""
+        value = self._value(delta)
+        if value is None:
+            return NOTHING_KNOWN
+        lower, upper = value.epsilon_bounds(delta)
+        interval = Certificate(lower, upper, "adaptive choices", value.high.size)
+        return _at_most(interval, self._envelope_epsilon(delta))
+
+    @functools.cached_property
+    def _usual_choice_width(self) -> float:
+        """The relative width of `_certify_choices` from which on engines are asked, too.
+
+        They are quick where all parts that may be chosen are single losses.
+        """
+        parts = [
+            part for item, _ in self.items if isinstance(item, Parallel) for part in item.distinct
+        ]
+        is_quick = not any(isinstance(loss_of_plan(part), ComposedLoss) for part in parts)
+        return QUICK_CHOICES if parts and is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
         """Return what engines were planned for the losses at ``delta``, in this order.
@@ -354,7 +395,8 @@ class Direction:
         is another bound.
         """
         composition, losses = self.composition, self.composition.items
-        if self.parts or composition.single_loss is not None:
+        single = self.parts or composition.single_loss is not None
+        if single or (deltas and self._value(min(deltas)) is not None):
             return [self.certify(delta).upper for delta in deltas]
         coarse = replace(self, width=COARSE_WIDTH)
         if deltas and self.is_exact:
@@ -398,6 +440,8 @@ class Direction:
             is_exact = not (self.has_envelopes or self._is_numerical)
             lower = value * (1 - ACCURACY) if is_exact else 0.0
             return lower, min(1.0, value * (1 + ACCURACY))
+        if (value := self._value(USUAL_DELTA)) is not None:
+            return value.delta_bounds(epsilon)
         if epsilon == 0:
             return 0.0, self._total_variation()
         if not self.is_exact:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from accountant.accountants.profile_ends import ProfileEnds, profile_ends
+from accountant.composition.profile_ends import ProfileEnds, profile_ends
 from accountant.accountants.tradeoff_curves import greatest_lines, single_pairs
 from accountant.numerics import Array
 from accountant.numerics.rounding import MAX_EXPONENT, ULP

@@ -11,11 +11,14 @@ their use.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from accountant.composition.cgf import saddlepoint
 from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
@@ -29,7 +32,7 @@ from accountant.composition.composition import (
 from accountant.composition.engine import DeltaBounds, delta_bounds_near
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.finite_pairs import with_exact_cgf
-from accountant.losses.loss import Loss
+from accountant.losses.loss import Loss, epsilons
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP
 from accountant.plans.plan import Plan
@@ -41,6 +44,7 @@ WIDTH = 1e-5  # relative to epsilon: width of the interval that engines which ma
 # LEAST_NARROW; with finite losses in place of others LEAST_NARROW is accepted at once.
 LEAST_NARROW = 1e-4
 NARROW = 3e-6
+ROW = 40  # epsilons for which bounds near their middle are used
 NO_BOUNDS = (-math.inf, 0.0)  # ln of the lower and the upper bound where nothing is known
 
 
@@ -73,6 +77,50 @@ def profile_ends(plan: Plan) -> ProfileEnds:
     if isinstance(loss, ComposedLoss):
         return _ComposedEnds(losses_of_items(list(plan.losses())))
     return _SingleEnds(loss)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlanProfile(Loss):
+    """One direction of a plan as one loss, with both bounds on its profile at every epsilon."""
+
+    plan: Plan
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Return the upper bounds."""
+        return self.profile_bounds(epsilons(epsilon))[1]
+
+    @property
+    def reversed(self) -> PlanProfile:
+        """The other direction."""
+        return PlanProfile(self.plan.reversed)
+
+    @property
+    def infinity(self) -> float:
+        """The mass at infinity, rounded down."""
+        return _remembered_ends(self.plan).infinity
+
+    def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
+        """Return both bounds at any real epsilon."""
+        low, high = np.zeros(epsilon.shape), np.ones(epsilon.shape)
+        for sign, plan in ((1, self.plan), (-1, self.plan.reversed)):
+            places = np.flatnonzero(sign * epsilon >= (0 if sign > 0 else 5e-324))
+            places = places[np.argsort(np.abs(epsilon[places]))]
+            ends = _remembered_ends(plan)
+            rows = -(-places.size // ROW) if isinstance(ends, _ComposedEnds) else 1
+            for row in np.array_split(places, max(rows, 1)):
+                if row.size:
+                    e = np.abs(epsilon[row])
+                    bounds = ends.near(float(np.median(e)), e)
+                    if sign < 0:  # delta(-e) = 1 - e^-e + e^-e delta_reversed(e)
+                        bounds = tuple(-np.expm1(-e) + np.exp(-e) * delta for delta in bounds)
+                    low[row], high[row] = bounds
+        return low * (1 - 8 * ULP), np.minimum(high * (1 + 8 * ULP), 1.0)
+
+
+@functools.lru_cache(maxsize=64)
+def _remembered_ends(plan: Plan) -> ProfileEnds:
+    return profile_ends(plan)
 
 
 class _SingleEnds:
