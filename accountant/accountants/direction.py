@@ -79,6 +79,7 @@ MAX_CHOICES = 8
 CHOSEN = (BoundedRangeLoss, Parallel)  # items that stand for several pairs, of which one is chosen
 # V is computed for deltas of at least a power of ten, whose exponent is a multiple of this.
 DIGITS_OF_DELTA = 6
+USUAL_CHOICES = 2e-3  # an interval of V that is wider gets the lower ends of users
 QUICK_CHOICES = 2e-4  # an interval of V as wide is narrowed by engines, where these are quick
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
@@ -170,15 +171,21 @@ class Direction:
         ):
             return known
         interval = self._certify_losses(problem or self.problem(delta), max(rival, known.lower))
-        interval = intersection(interval, known)
-        # Each user is in one part of every parallel, and epsilon is at least that of any user.
-        # Users are tried until the interval is narrow.
+        return self._with_paths(intersection(interval, known), delta, self.width)
+
+    def _with_paths(self, interval: Certificate, delta: float, width: float) -> Certificate:
+        """Return the interval, its lower end that of one choice in every parallel if this is more.
+
+        Each user is in one part of every parallel, and epsilon is at least that of any user.  Users
+        are tried until the interval has the relative ``width``.
+        """
         lower = interval.lower
         for choice in self.choices:
-            if interval.upper - lower <= self.width * min(interval.upper, 1e300):
+            if interval.upper - lower <= width * min(interval.upper, 1e300):
                 break
             if not (lower > 0 and choice.is_surely_within(lower, delta)):
-                lower = max(lower, choice.certify(delta).lower)
+                coarse = replace(choice, width=max(self.width, width / 4))
+                lower = max(lower, coarse.certify(delta).lower)
         return replace(interval, lower=max(min(lower, interval.upper), interval.lower))
 
     def _value(self, delta: float) -> ValueFunction | None:
@@ -195,7 +202,8 @@ class Direction:
             return NOTHING_KNOWN
         lower, upper = value.epsilon_bounds(delta)
         interval = Certificate(lower, upper, "adaptive choices", value.high.size)
-        return _at_most(interval, self._envelope_epsilon(delta))
+        interval = _at_most(interval, self._envelope_epsilon(delta))
+        return self._with_paths(interval, delta, USUAL_CHOICES)
 
     @functools.cached_property
     def _usual_choice_width(self) -> float:

@@ -17,20 +17,20 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
-from accountant.composition.composed_loss import loss_of_item, loss_of_plan, losses_of_items
-from accountant.composition.composition import Composition
+from accountant.composition.composed_loss import loss_of_item, loss_of_plan
 from accountant.composition.grid_pairs import PairOnGrid
 from accountant.composition.loss_outline import PROFILE_POINTS, Outline
 from accountant.composition.pld_grid import spread_of
-from accountant.composition.profile_curve import ProfileCurve
-from accountant.composition.profile_ends import PlanProfile
-from accountant.composition.profile_pairs import pairs_at_knots, places_by_weight
+from accountant.composition.plan_profile import PlanProfile, has_quick_ends
+from accountant.composition.profile_pairs import bounds_at_knots, pairs_at_knots, places_by_weight
 from accountant.composition.tilted_law import GridLaw
-from accountant.composition.value_function import LEAST_CELLS, ValueFunction, greatest
+from accountant.composition.value_function import LEAST_CELLS, NEGLIGIBLE, ValueFunction, greatest
 from accountant.losses.bounded_range import BoundedRangeLoss
-from accountant.losses.connect_the_dots import pair_above
+from accountant.losses.connect_the_dots import lower_hull, pair_above
 from accountant.losses.loss import Loss
+from accountant.numerics import Array
 from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.rounding import ULP
@@ -39,16 +39,20 @@ from accountant.plans.plan import Item, Plan, Sequential
 
 MAX_RELEASES = 20_000  # that a path through a plan may have, neighbours of one pair counted once
 # Products of two numbers, about 1 ns each, that one side of V may take.
-MAX_WORK = 1e8
+USUAL_WORK, MOST_WORK = 1e8, 2e9
 # What the lattice adds to epsilon, relative to it: as little as FINEST where the time allows, and
 # no more than COARSEST.
-FINEST, COARSEST = 1e-6, 0.02
+FINEST, USUAL, COARSEST = 1e-6, 2e-3, 0.02
 # What is left out of V, and of each law, as shares of delta.
 LEFT_OUT, CUT = 1e-9, 1e-10
 POINTS = 12.0  # deviations of the whole loss that V covers, about
 SPARSE_POINTS = 40  # of a law with mass, outside of a row of neighbouring ones, about
 KNOTS = 1200  # points at which the profile of several releases is evaluated
 SUITED_STEPS = 2000  # steps that are tried, so that losses are on the lattice
+NO_TILT = 1e-300
+MANY = 3
+DENSE = 2.5
+SHARES, RAISES, MOST_RAISED = 41, 8, 0.05
 LEAST_STEPS = 8  # of the lattice in the range of exponential mechanisms that matters most
 
 
@@ -116,11 +120,12 @@ def _in_order(plan: Plan) -> Iterator[tuple[Item, int]]:
 
 
 def _of_one_pair(items: list[tuple[Item, int]]) -> list[OnePair]:
-    """Return neighbouring releases as one, if their profile is quick, else one by one."""
-    composition = Composition(losses_of_items(items))
-    if composition.has_exact_cgf and ProfileCurve(composition, COARSEST).is_exact:
-        return [OnePair(Sequential(count * item for item, count in items), 1)]
-    return [OnePair(item, count) for item, count in items]
+    """Return neighbouring releases as one, or bounded losses one by one where that is quicker."""
+    losses = [loss_of_item(item) for item, _ in items]
+    is_bounded = all(max(loss.max_loss, loss.reversed.max_loss) < math.inf for loss in losses)
+    if is_bounded and not has_quick_ends(items):
+        return [OnePair(item, count) for item, count in items]
+    return [OnePair(Sequential(count * item for item, count in items), 1)]
 
 
 def _is_one_pair(item: Item) -> bool:
@@ -152,54 +157,136 @@ def value_of(plan: Plan, decade: int) -> ValueFunction | None:
     if stages is None or not has_choices(stages):
         return None
     delta = 10.0**-decade
-    step = _step(stages)
+    variance, _ = _size(stages)
+    step = _step(stages, CUT * delta) if 0 < variance < math.inf else None
     if step is None:
         return None
-    variance, _ = _size(stages)
     tilt = math.sqrt(-2 * math.log(delta) / variance)
     return _before(stages, ValueFunction.after_all(step, LEFT_OUT * delta), tilt)
 
 
 def _before(stages: Stages, value: ValueFunction, tilt: float) -> ValueFunction:
     """Return V before these stages, from that after them."""
+    tail = value.negligible / LEFT_OUT * CUT
     for stage in reversed(stages):
         match stage:
             case OnePair(plan, count):
-                pairs = _pairs(plan, value.step, value.negligible / LEFT_OUT * CUT, tilt)
+                ((below, above),) = _pairs((plan,), value.step, tail, tilt)
                 for _ in range(count):
-                    value = value.before_release(*pairs)
+                    value = value.before_release(below, above)
             case Ranges(e0, count):
                 value = value.before_ranges(e0, count)
+            case Choices(parts, count) if (plans := _single_plans(parts)) is not None:
+                pairs = _pairs(plans, value.step, tail, tilt)
+                for _ in range(count):
+                    value = greatest([value.before_release(*pair) for pair in pairs])
             case Choices(parts, count):
                 for _ in range(count):
                     value = greatest([_before(part, value, tilt) for part in parts])
     return value
 
 
+def _outer(parts: tuple[Stages, ...]) -> tuple[Stages, ...]:
+    """Return the parts that are not left out where means of two are above the others."""
+    is_long = len(parts) > MANY and _single_plans(parts) is not None
+    return (parts[0], parts[-1]) if is_long else parts
+
+
+def _single_plans(parts: tuple[Stages, ...]) -> tuple[Plan, ...] | None:
+    """Return the plans of parts of which each is one release of one pair; None for others."""
+    plans = [
+        stage.plan
+        for part in parts
+        for stage in part
+        if len(part) == 1 and isinstance(stage, OnePair) and stage.count == 1
+    ]
+    return tuple(plans) if len(plans) == len(parts) else None
+
+
 @functools.lru_cache(maxsize=512)
-def _pairs(
-    plan: Plan, step: float, tail: float, tilt: float
-) -> tuple[PairOnGrid, PairOnGrid]:
-    """Return pairs below and above a plan of one pair on the lattice."""
-    loss = PlanProfile(plan)
-    outline = Outline(loss, 1)
+def _ends(plan: Plan, tail: float) -> tuple[float, float]:
+    """Return losses beyond which a plan of one pair has so little mass that it is left out."""
+    outline = Outline(PlanProfile(plan), 1)
     (low, _), (_, high) = (
-        outline.component(0.0, math.inf, 0.0, left_out, 1e-300).ends for left_out in (1e-10, tail)
+        outline.component(0.0, math.inf, 0.0, left_out, NO_TILT).ends
+        for left_out in (NEGLIGIBLE, tail)
     )
-    first, last = math.floor(low / step) - 1, math.ceil(high / step) + 1
-    lattice = GridLaw(step, first, 0.0, np.zeros(last - first + 1), 1)
-    # Laws with the tilts from 0 to that of the whole plan matter.
-    _, high_values = loss.profile_bounds(PROFILE_POINTS)
-    pair = pair_above(lambda _: high_values, PROFILE_POINTS)
+    return low, high
+
+
+def _knots(loss: Loss, lattice: GridLaw, tilt: float) -> NDArray[np.intp]:
+    """Return indices of points, dense where laws have mass with tilts from 0 to ``tilt``."""
+    _, high = loss.profile_bounds(PROFILE_POINTS)
+    pair = pair_above(lambda _: high, PROFILE_POINTS)
     weights = []
     for a in (0.0, tilt / 2, tilt):
         log_weight = np.log(np.maximum(pair.mass, 1e-300)) + a * pair.loss
         weights.append(log_weight - logsumexp(log_weight))
-    knots = places_by_weight(lattice.points, pair.loss, np.max(weights, axis=0), 3.0)
-    if not isinstance(plan, Loss):  # the profile of several is smooth, and takes long
-        stride = -(-knots.size // KNOTS)
-        knots = np.union1d(knots[::stride], knots[[0, -1]])
-    return pairs_at_knots(loss, lattice, knots)
+    return places_by_weight(lattice.points, pair.loss, np.max(weights, axis=0), DENSE)
+
+
+@functools.lru_cache(maxsize=256)
+def _pairs(
+    plans: tuple[Plan, ...], step: float, tail: float, tilt: float
+) -> list[tuple[PairOnGrid, PairOnGrid]]:
+    """Return pairs below and above the plans, each of one pair, on the same points of the lattice.
+
+    Of more than two plans only the first and the last stay where a little more than a mean of these
+    is above each of the others: from above they are raised by as much as that takes.
+    """
+    losses = [PlanProfile(plan) for plan in plans]
+    outer = losses[:: max(len(losses) - 1, 1)]
+    lows, highs = zip(*[_ends(plan, tail) for plan in plans], strict=True)
+    first, last = math.floor(min(lows) / step) - 1, math.ceil(max(highs) / step) + 1
+    lattice = GridLaw(step, first, 0.0, np.zeros(last - first + 1), 1)
+    knots = functools.reduce(np.union1d, [_knots(loss, lattice, tilt) for loss in outer])
+    if not all(isinstance(plan, Loss) for plan in plans):  # smooth profiles, which take long
+        knots = np.union1d(knots[:: -(-knots.size // KNOTS)], knots[[0, -1]])
+    bounds = [bounds_at_knots(loss, lattice, knots) for loss in losses]
+    if len(losses) > 2 and (raised := _two_above(bounds)) is not None:
+        losses, bounds = outer, raised
+    return [
+        pairs_at_knots(loss, lattice, knots, *at_knots)
+        for loss, at_knots in zip(losses, bounds, strict=True)
+    ]
+
+
+def _two_above(bounds: list[tuple[Array, ...]]) -> list[tuple[Array, ...]] | None:
+    """Return bounds on two profiles of which a mean is above each of the others, or None.
+
+    They are the first and the last of ``bounds``, raised where a mean of them is below another.
+    What is greatest under a mean of two pairs is no greater than under the better of the two.
+    """
+    (x, first_low, first), *others, (_, last_low, last) = bounds
+    size = first + last - 2 * np.maximum(1 - x, 0.0)
+    size = np.maximum(size, 1e-10 * np.max(size))
+    # For each of the others the share of the first that leaves the least excess.
+    shares = np.linspace(0.0, 1.0, SHARES)[:, None]
+    means = shares * first + (1 - shares) * last
+    best = [np.argmin(np.max((high - means) / size, axis=1)) for _, _, high in others]
+    first_raised, last_raised = first, last
+    for _ in range(RAISES):
+        excess = np.zeros(x.size)
+        for i, (_, _, high) in zip(best, others, strict=True):
+            mean = shares[i] * first_raised + (1 - shares[i]) * last_raised
+            # What is within round-off is covered by the slack of `ValueFunction.before_release`.
+            excess = np.maximum(excess, np.where(high > mean * (1 + 8 * ULP), high - mean, 0.0))
+        if not excess.any():
+            return [(x, first_low, first_raised), (x, last_low, last_raised)]
+        first_raised, last_raised = (
+            _convex(x, np.minimum(high + 1.01 * excess, 1.0))
+            for high in (first_raised, last_raised)
+        )
+        if np.max((first_raised - first) / size) > MOST_RAISED:
+            return None
+    return None
+
+
+def _convex(x: Array, values: Array) -> Array:
+    """Return the lower convex hull of values, at the same places."""
+    corners = lower_hull(x, values)
+    hull: Array = np.interp(x, x[corners], values[corners])
+    return hull
 
 
 def _size(stages: Stages) -> tuple[float, int]:
@@ -221,29 +308,43 @@ def _size(stages: Stages) -> tuple[float, int]:
     return variance, releases
 
 
+@functools.lru_cache(maxsize=512)
 def _variance(plan: Plan) -> float:
     losses = [(loss_of_item(item), count) for item, count in plan.losses()]
     return math.fsum(count * deviation**2 for deviation, count in spread_of(losses))
 
 
-def _step(stages: Stages) -> float | None:
+def _step(stages: Stages, tail: float) -> float | None:
     """Return the step of the lattice, None where even a coarse one takes too long.
 
     A step h adds about h^2 / 4 to the variance of each release, and epsilon gets half of the share.
     """
     variance, releases = _size(stages)
-    if not 0 < variance < math.inf:
-        return None
     sizes = _largest_losses(stages)
+    width = POINTS * math.sqrt(variance) + _width(stages, tail)
     error = FINEST
     while error <= COARSEST:
         step = math.sqrt(8 * error * variance / releases)
         if sizes:
             step = _suited(step, sizes)
-        if _work(stages, step, POINTS * math.sqrt(variance) / step) <= MAX_WORK:
+        if _work(stages, step, width / step) <= (USUAL_WORK if error < USUAL else MOST_WORK):
             return step
         error *= 1.25
     return None
+
+
+def _width(stages: Stages, tail: float) -> float:
+    """Return the widest range of losses of one release."""
+    widths = [0.0]
+    for stage in stages:
+        match stage:
+            case OnePair(plan):
+                low, high = _ends(plan, tail)
+                widths.append(high - low)
+            case Choices(parts):
+                used = _outer(parts)
+                widths += [_width(part, tail) for part in used]
+    return max(widths)
 
 
 def _largest_losses(stages: Stages) -> dict[float, int]:
@@ -293,5 +394,6 @@ def _work(stages: Stages, step: float, points: float) -> float:
                 steps = max(e0 / step, LEAST_CELLS)
                 work += count * points * 3 * steps * max(1.0, steps * step / e0)
             case Choices(parts, count):
-                work += count * sum(_work(part, step, points) for part in parts)
+                used = _outer(parts)
+                work += count * sum(_work(part, step, points) for part in used)
     return work

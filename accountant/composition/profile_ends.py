@@ -11,14 +11,11 @@ their use.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from accountant.composition.cgf import saddlepoint
 from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
@@ -32,7 +29,7 @@ from accountant.composition.composition import (
 from accountant.composition.engine import DeltaBounds, delta_bounds_near
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.finite_pairs import with_exact_cgf
-from accountant.losses.loss import Loss, epsilons
+from accountant.losses.loss import Loss
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP
 from accountant.plans.plan import Plan
@@ -44,7 +41,6 @@ WIDTH = 1e-5  # relative to epsilon: width of the interval that engines which ma
 # LEAST_NARROW; with finite losses in place of others LEAST_NARROW is accepted at once.
 LEAST_NARROW = 1e-4
 NARROW = 3e-6
-ROW = 40  # epsilons for which bounds near their middle are used
 NO_BOUNDS = (-math.inf, 0.0)  # ln of the lower and the upper bound where nothing is known
 
 
@@ -66,6 +62,11 @@ class ProfileEnds(Protocol):
         """Whether the lower bounds are all 0, as nothing is known from below."""
         ...
 
+    @property
+    def needs_centre(self) -> bool:
+        """Whether the bounds are close at epsilons near ``centre`` alone."""
+        ...
+
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds on delta at epsilons near ``centre``, all at least 0."""
         ...
@@ -79,52 +80,10 @@ def profile_ends(plan: Plan) -> ProfileEnds:
     return _SingleEnds(loss)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class PlanProfile(Loss):
-    """One direction of a plan as one loss, with both bounds on its profile at every epsilon."""
-
-    plan: Plan
-
-    def profile(self, epsilon: ArrayLike) -> Array:
-        """Return the upper bounds."""
-        return self.profile_bounds(epsilons(epsilon))[1]
-
-    @property
-    def reversed(self) -> PlanProfile:
-        """The other direction."""
-        return PlanProfile(self.plan.reversed)
-
-    @property
-    def infinity(self) -> float:
-        """The mass at infinity, rounded down."""
-        return _remembered_ends(self.plan).infinity
-
-    def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
-        """Return both bounds at any real epsilon."""
-        low, high = np.zeros(epsilon.shape), np.ones(epsilon.shape)
-        for sign, plan in ((1, self.plan), (-1, self.plan.reversed)):
-            places = np.flatnonzero(sign * epsilon >= (0 if sign > 0 else 5e-324))
-            places = places[np.argsort(np.abs(epsilon[places]))]
-            ends = _remembered_ends(plan)
-            rows = -(-places.size // ROW) if isinstance(ends, _ComposedEnds) else 1
-            for row in np.array_split(places, max(rows, 1)):
-                if row.size:
-                    e = np.abs(epsilon[row])
-                    bounds = ends.near(float(np.median(e)), e)
-                    if sign < 0:  # delta(-e) = 1 - e^-e + e^-e delta_reversed(e)
-                        bounds = tuple(-np.expm1(-e) + np.exp(-e) * delta for delta in bounds)
-                    low[row], high[row] = bounds
-        return low * (1 - 8 * ULP), np.minimum(high * (1 + 8 * ULP), 1.0)
-
-
-@functools.lru_cache(maxsize=64)
-def _remembered_ends(plan: Plan) -> ProfileEnds:
-    return profile_ends(plan)
-
-
 class _SingleEnds:
     """One loss: its own profile, and that of a pair it covers."""
+
+    needs_centre = False
 
     def __init__(self, loss: Loss) -> None:
         self._above, self._below = loss, loss.attained_pair
@@ -150,6 +109,8 @@ class _SingleEnds:
 
 class _ComposedEnds:
     """A composition; an engine made for one epsilon is used at others while its ends are close."""
+
+    needs_centre = True
 
     def __init__(self, losses: list[tuple[Loss, int]]) -> None:
         above = with_exact_cgf(losses, TAIL, upper=True)

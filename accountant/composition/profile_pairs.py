@@ -62,17 +62,22 @@ def pairs_from_profile(
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
     points: Array = offset + step * np.arange(first_index, last_index + 1.0)
     lattice = GridLaw(step, first_index, offset, np.zeros(points.size), count)
-    return pairs_at_knots(loss, lattice, _knots(loss, count, points, tilt, epsilon))
+    knots = _knots(loss, count, points, tilt, epsilon)
+    return pairs_at_knots(loss, lattice, knots, *bounds_at_knots(loss, lattice, knots))
 
 
-def pairs_at_knots(
-    loss: Loss, lattice: GridLaw, knots: NDArray[np.intp]
-) -> tuple[PairOnGrid, PairOnGrid]:
-    """Return pairs below and above the loss, with mass at some of the points of a lattice."""
+def bounds_at_knots(loss: Loss, lattice: GridLaw, knots: NDArray[np.intp]) -> tuple[Array, ...]:
+    """Return x = e^epsilon, 0 first, and bounds on the profile there, widened by round-off."""
     points = lattice.points[knots]
     # x = 0, where every profile is 1, is a point too
     x = np.append(0.0, np.exp(points))
-    low, high = _padded(loss, points, x)
+    return x, *_padded(loss, points, x)
+
+
+def pairs_at_knots(
+    loss: Loss, lattice: GridLaw, knots: NDArray[np.intp], x: Array, low: Array, high: Array
+) -> tuple[PairOnGrid, PairOnGrid]:
+    """Return pairs below and above the loss, with mass at some of the points of a lattice."""
     infinity = loss.infinity * (1 - 16 * ULP)
     mass_below, mass_above = np.zeros((2, lattice.mass.size))
     mass_below[knots] = _masses(x, _lowered(x, low, high, infinity), side=-1)

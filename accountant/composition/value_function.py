@@ -38,6 +38,7 @@ from accountant.numerics.rounding import ULP, round_up
 # V is kept where it is further than this from (1 - x)_+, relative to 1 - x: below, a line from
 # V = 1 at x = 0 is as good.
 NEGLIGIBLE = 1e-10
+SPARSE = 6  # a law with mass at fewer than one of so many points is added point by point
 LEAST_CELLS = 4  # steps in the range of an exponential mechanism, from above
 
 
@@ -232,12 +233,16 @@ def _weighted(values: Array, mass: Array) -> Array:
     places = np.flatnonzero(weights)
     if places.size == 0:
         return total
-    # The longest row of neighbouring masses is added at once, the others one by one.
-    rows = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-    row = max(rows, key=len)
-    start, stop = int(row[0]), int(row[-1]) + 1
-    shifted = values[start : start + total.size + stop - start - 1]
-    total += ordered_dot(sliding_window_view(shifted, stop - start), weights[start:stop])
+    # A row of neighbouring masses is added at once, the others one by one: the longest row, or all
+    # masses where few places between them are empty.
+    starts = np.flatnonzero(np.diff(places, prepend=-2) > 1)
+    lengths = np.diff(starts, append=places.size)
+    start = int(places[starts[np.argmax(lengths)]])
+    stop = start + int(lengths.max())
+    if places.size * SPARSE > weights.size:
+        start, stop = int(places[0]), int(places[-1]) + 1
+    row = values[start : start + total.size + stop - start - 1]
+    total += ordered_dot(sliding_window_view(row, stop - start), weights[start:stop])
     for place in places[(places < start) | (places >= stop)].tolist():
         total += weights[place] * values[place : place + total.size]
     return total
