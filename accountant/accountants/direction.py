@@ -23,7 +23,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from accountant.accountants.basic import Basic, printed_decimal
 from accountant.accountants.pld import step_of_grid
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
-from accountant.composition.adaptive_choices import value_of
 from accountant.composition.certificate import Certificate, intersection
 from accountant.composition.closed_form import ENVELOPE
 from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
@@ -52,7 +51,6 @@ from accountant.composition.finite_pairs import with_coarse_cgf, with_exact_cgf
 from accountant.composition.grid_certificate import delta_of_lattice, grid_certificate
 from accountant.composition.lattice_above import LatticeAbove
 from accountant.composition.plan_totals import all_losses
-from accountant.composition.value_function import ValueFunction
 from accountant.errors import UnsupportedPlan
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.laplace import LaplaceLoss
@@ -61,6 +59,9 @@ from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics.rounding import ACCURACY, ULP, round_up_to_bits
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
+
+if TYPE_CHECKING:
+    from accountant.composition.value_function import ValueFunction
 
 # Relative widths of an interval of epsilon.  The first is the narrowest that losses without exact
 # cumulants reach; the second that of expensive profiles, and of curves over many deltas.  Where an
@@ -192,6 +193,9 @@ class Direction:
         """Return the greatest delta of all strategies of choices; None where there are none."""
         if self.parts or not any(isinstance(item, CHOSEN) for item, _ in self.items):
             return None
+        # what goes through choices is loaded where there are any
+        from accountant.composition.adaptive_choices import value_of
+
         digits = DIGITS_OF_DELTA * math.ceil(-math.log10(delta) / DIGITS_OF_DELTA)
         return value_of(self.plan, max(digits, DIGITS_OF_DELTA))
 
@@ -230,6 +234,8 @@ class Direction:
         if self.parts:
             return [row for part in self.parts for row in part.journal(delta)]
         answer = self.certify(delta)
+        if self._value(delta) is not None:
+            return [(answer.engine, 0.0, answer)]
         rows: list[tuple[str, float, Certificate | None]] = []
         is_single = self.composition.single_loss is not None
         if is_single or not self._is_determined_by_rdp:

@@ -1,9 +1,9 @@
-"""Plans in which pairs are chosen with all earlier answers, as one game.
+"""Plans in which pairs are chosen with all earlier answers: the costliest strategy of choices.
 
-A plan's releases are of three kinds: those of one pair, of which neighbouring ones are one release
-here; exponential mechanisms, whose pair is any of a range; and parallel parts, of which each time
-any may be the user's.  `ValueFunction` goes through them backwards, in the order of their release.
-This file chooses the lattice: as fine as the time allows.  Any lattice is right.
+The releases of a plan are of three kinds, called stages here: those of one pair; exponential
+mechanisms, whose pair is any of a range; and parallel parts, of which each time any may be the
+user's.  `value_of` goes through them backwards, in the order of their release, with a
+`ValueFunction`.  The lattice is as fine as the time allows; any lattice gives bounds.
 
 Proof: `docs/proofs/choices.md`.
 """
@@ -17,43 +17,32 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountant.composition.composed_loss import loss_of_item, loss_of_plan
-from accountant.composition.grid_pairs import PairOnGrid
-from accountant.composition.loss_outline import PROFILE_POINTS, Outline
-from accountant.composition.pld_grid import spread_of
-from accountant.composition.plan_profile import PlanProfile, has_quick_ends
-from accountant.composition.profile_pairs import bounds_at_knots, pairs_at_knots, places_by_weight
-from accountant.composition.tilted_law import GridLaw
-from accountant.composition.value_function import LEAST_CELLS, NEGLIGIBLE, ValueFunction, greatest
+from accountant.composition.pairs_of_plans import ends_of_losses, pairs_of_plans
+from accountant.composition.plan_profile import deviation_of, has_quick_ends
+from accountant.composition.value_function import LEAST_CELLS, ValueFunction, greatest
 from accountant.losses.bounded_range import BoundedRangeLoss
-from accountant.losses.connect_the_dots import lower_hull, pair_above
 from accountant.losses.loss import Loss
-from accountant.numerics import Array
-from accountant.numerics.logspace import logsumexp
 from accountant.numerics.ordered_sums import ordered_sum
 from accountant.numerics.rounding import ULP
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
-MAX_RELEASES = 20_000  # that a path through a plan may have, neighbours of one pair counted once
-# Products of two numbers, about 1 ns each, that one side of V may take.
-USUAL_WORK, MOST_WORK = 1e8, 2e9
-# What the lattice adds to epsilon, relative to it: as little as FINEST where the time allows, and
-# no more than COARSEST.
-FINEST, USUAL, COARSEST = 1e-6, 2e-3, 0.02
-# What is left out of V, and of each law, as shares of delta.
+MAX_RELEASES = 20_000  # stages that are gone through; a plan with more of them has no V
+LEAST_DECADE = 250  # a smaller delta than 10^-250 leaves no room in floats for what is left out
+# Shares of delta: where V is less it need not be kept, and beyond a law's ends is no more mass.
 LEFT_OUT, CUT = 1e-9, 1e-10
-POINTS = 12.0  # deviations of the whole loss that V covers, about
-SPARSE_POINTS = 40  # of a law with mass, outside of a row of neighbouring ones, about
-KNOTS = 1200  # points at which the profile of several releases is evaluated
-SUITED_STEPS = 2000  # steps that are tried, so that losses are on the lattice
-NO_TILT = 1e-300
-MANY = 3
-DENSE = 2.5
-SHARES, RAISES, MOST_RAISED = 41, 8, 0.05
-LEAST_STEPS = 8  # of the lattice in the range of exponential mechanisms that matters most
+# What the lattice adds to epsilon, relative to it: at least FINEST, at most COARSEST.  One that
+# adds less than USUAL may take USUAL_WORK, in products of two numbers; a coarser one MOST_WORK.
+FINEST, USUAL, COARSEST = 1e-6, 2e-3, 0.02
+USUAL_WORK, MOST_WORK = 1e8, 2e9
+FINER = 1.25  # the factor between the errors that are tried
+POINTS = 12.0  # deviations of the sum of all losses that V covers, about
+SPARSE_POINTS = 40  # places with mass in the tails of a law, about
+SUITED_STEPS = 2000  # steps that are tried, so that losses are whole numbers of them
+LEAST_STEPS = 8  # in the largest of these losses
+MANY = 3  # of more parts the middle ones are left out, see `pairs_of_plans`
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +52,42 @@ class OnePair:
     plan: Plan
     count: int
 
+    @property
+    def variance(self) -> float:
+        """The variance of the sum of the losses, roughly."""
+        return self.count * deviation_of(self.plan) ** 2
+
+    @property
+    def releases(self) -> int:
+        """How often V is computed anew."""
+        return self.count
+
+    @property
+    def largest_losses(self) -> dict[float, int]:
+        """Losses that should be on the lattice, and how often they occur."""
+        loss = self.plan
+        is_single = isinstance(loss, Loss) and 0 < loss.max_loss < math.inf
+        return {loss.max_loss: self.count} if is_single else {}
+
+    def width(self, tail: float) -> float:
+        """Return how wide the range of the loss of one release is."""
+        low, high = ends_of_losses(self.plan, tail)
+        return high - low
+
+    def work(self, step: float, points: float) -> float:
+        """Return about how many products V takes, on so many points."""
+        reach = POINTS * deviation_of(self.plan)
+        if isinstance(self.plan, Loss):
+            reach = min(reach, self.plan.max_loss + self.plan.reversed.max_loss)
+        return self.count * points * (min(reach / step, points) + SPARSE_POINTS)
+
+    def before(self, value: ValueFunction, tail: float, tilt: float) -> ValueFunction:
+        """Return V before these releases."""
+        ((below, above),) = pairs_of_plans((self.plan,), value.step, tail, tilt)
+        for _ in range(self.count):
+            value = value.before_release(below, above)
+        return value
+
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
@@ -71,68 +96,166 @@ class Ranges:
     e0: float
     count: int
 
+    @property
+    def variance(self) -> float:
+        """The variance of the sum of the losses, roughly."""
+        return self.count * self.e0**2 / 4
+
+    @property
+    def releases(self) -> int:
+        """How often V is computed anew."""
+        return self.count
+
+    @property
+    def largest_losses(self) -> dict[float, int]:
+        """The range, of which the lattice should have a whole number of steps."""
+        return {self.e0: self.count}
+
+    def width(self, tail: float) -> float:
+        """Return how wide the range of the loss of one release is."""
+        del tail
+        return 2 * self.e0
+
+    def work(self, step: float, points: float) -> float:
+        """Return about how many products V takes, on so many points."""
+        steps = max(self.e0 / step, LEAST_CELLS)
+        return self.count * points * 3 * steps * max(1.0, steps * step / self.e0)
+
+    def before(self, value: ValueFunction, tail: float, tilt: float) -> ValueFunction:
+        """Return V before these releases."""
+        del tail, tilt
+        return value.before_ranges(self.e0, self.count)
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """A choice of one of several parts, each a sequence of releases, made ``count`` times."""
+    """A choice of one of several parts, each a sequence of stages, made ``count`` times."""
 
     parts: tuple[Stages, ...]
     count: int
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the parts if each is one release of one pair; none otherwise."""
+        stages = [part[0] for part in self.parts if len(part) == 1]
+        plans = [stage.plan for stage in stages if isinstance(stage, OnePair) and stage.count == 1]
+        return tuple(plans) if len(plans) == len(self.parts) else ()
+
+    @property
+    def outer_parts(self) -> tuple[Stages, ...]:
+        """The parts that take time: of many the first and the last."""
+        is_long = len(self.parts) > MANY and self.plans
+        return (self.parts[0], self.parts[-1]) if is_long else self.parts
+
+    @property
+    def variance(self) -> float:
+        """The greatest variance of the sum of the losses, roughly."""
+        return self.count * max(variance_of(part) for part in self.parts)
+
+    @property
+    def releases(self) -> int:
+        """How often V is computed anew for the longest part."""
+        return self.count * max(sum(stage.releases for stage in part) for part in self.parts)
+
+    @property
+    def largest_losses(self) -> dict[float, int]:
+        """Those of all parts."""
+        sizes = largest_losses_of([stage for part in self.parts for stage in part])
+        return {size: number * self.count for size, number in sizes.items()}
+
+    def width(self, tail: float) -> float:
+        """Return how wide the range of the loss of one release is."""
+        return max(stage.width(tail) for part in self.outer_parts for stage in part)
+
+    def work(self, step: float, points: float) -> float:
+        """Return about how many products V takes, on so many points."""
+        stages = [stage for part in self.outer_parts for stage in part]
+        return self.count * sum(stage.work(step, points) for stage in stages)
+
+    def before(self, value: ValueFunction, tail: float, tilt: float) -> ValueFunction:
+        """Return V before these choices."""
+        pairs = pairs_of_plans(self.plans, value.step, tail, tilt) if self.plans else []
+        for _ in range(self.count):
+            if pairs:
+                value = greatest([value.before_release(*pair) for pair in pairs])
+            else:
+                value = greatest([before(part, value, tail, tilt) for part in self.parts])
+        return value
 
 
 Stages = tuple[OnePair | Ranges | Choices, ...]
 
 
+@functools.lru_cache(maxsize=64)
+def value_of(plan: Plan, decade: int) -> ValueFunction | None:
+    """Return V of one direction of a plan with choices, for deltas of at least ``10^-decade``.
+
+    It is None where no release is chosen, and where it would take too long.
+    """
+    stages = stages_of(plan)
+    if stages is None or all(isinstance(stage, OnePair) for stage in stages):
+        return None
+    variance = variance_of(stages)
+    if not 0 < variance < math.inf or decade > LEAST_DECADE:
+        return None
+    delta = 10.0**-decade
+    step = step_of(stages, CUT * delta)
+    if step is None:
+        return None
+    value = ValueFunction.after_all(step, LEFT_OUT * delta)
+    return before(stages, value, CUT * delta, math.sqrt(-2 * math.log(delta) / variance))
+
+
+def before(stages: Stages, value: ValueFunction, tail: float, tilt: float) -> ValueFunction:
+    """Return V before these stages, from that after them.
+
+    ``tail`` is the mass beyond the ends of a law, and ``tilt`` about the order of Chernoff's bound.
+    """
+    for stage in reversed(stages):
+        value = stage.before(value, tail, tilt)
+    return value
+
+
 def stages_of(plan: Plan) -> Stages | None:
     """Return the releases of a plan in order; None where they are too many."""
-    items = list(islice(_in_order(plan), MAX_RELEASES + 1))
+    items = list(islice(in_order(plan), MAX_RELEASES + 1))
     if len(items) > MAX_RELEASES:
         return None
     stages: list[OnePair | Ranges | Choices] = []
-    for is_one_pair, row in groupby(items, lambda item: _is_one_pair(item[0])):
-        if is_one_pair:
-            stages += _of_one_pair(list(row))
+    for kind, row in groupby(items, lambda item: isinstance(item[0], Parallel | BoundedRangeLoss)):
+        neighbours = list(row)
+        losses = [loss_of_item(item) for item, _ in neighbours]
+        is_bounded = all(max(loss.max_loss, loss.reversed.max_loss) < math.inf for loss in losses)
+        if not kind and not (is_bounded and not has_quick_ends(neighbours)):
+            stages.append(OnePair(Sequential(count * item for item, count in neighbours), 1))
             continue
-        for item, count in row:
-            if isinstance(item, BoundedRangeLoss):
-                stages.append(Ranges(item.epsilon, count))
-                continue
-            assert isinstance(item, Parallel)
-            parts = [stages_of(part) for part in _undominated(item)]
-            known = tuple(part for part in parts if part is not None)
-            if len(known) < len(parts):
-                return None
-            stages.append(Choices(known, count))
+        for item, count in neighbours:
+            match item:
+                case BoundedRangeLoss(e0):
+                    stages.append(Ranges(e0, count))
+                case Parallel():
+                    parts = [stages_of(part) for part in undominated_parts(item)]
+                    if any(part is None for part in parts):
+                        return None
+                    stages.append(Choices(tuple(part for part in parts if part), count))
+                case _:  # a bounded loss is quicker one by one
+                    stages.append(OnePair(item, count))
     return tuple(stages)
 
 
-def _in_order(plan: Plan) -> Iterator[tuple[Item, int]]:
-    """Yield the losses in order; the losses of a part that dominates all others in its place."""
+def in_order(plan: Plan) -> Iterator[tuple[Item, int]]:
+    """Yield the losses in order; where a part dominates all others, its losses in their place."""
     for item, count in plan.losses_in_order():
-        if isinstance(item, Parallel) and len(parts := _undominated(item)) == 1:
-            inner = list(islice(_in_order(parts[0]), MAX_RELEASES + 1))
-            if len(inner) == 1:
-                yield inner[0][0], inner[0][1] * count
-            else:
-                yield from (pair for _ in range(count) for pair in inner)
+        if isinstance(item, Parallel) and len(parts := undominated_parts(item)) == 1:
+            inner = list(islice(in_order(parts[0]), MAX_RELEASES + 1))
+            times = count if len(inner) > 1 else 1
+            for _ in range(times):
+                yield from ((loss, number * (count // times)) for loss, number in inner)
         else:
             yield item, count
 
 
-def _of_one_pair(items: list[tuple[Item, int]]) -> list[OnePair]:
-    """Return neighbouring releases as one, or bounded losses one by one where that is quicker."""
-    losses = [loss_of_item(item) for item, _ in items]
-    is_bounded = all(max(loss.max_loss, loss.reversed.max_loss) < math.inf for loss in losses)
-    if is_bounded and not has_quick_ends(items):
-        return [OnePair(item, count) for item, count in items]
-    return [OnePair(Sequential(count * item for item, count in items), 1)]
-
-
-def _is_one_pair(item: Item) -> bool:
-    return not isinstance(item, Parallel | BoundedRangeLoss)
-
-
-def _undominated(parallel: Parallel) -> list[Plan]:
+def undominated_parts(parallel: Parallel) -> list[Plan]:
     """Return the parts that no other is known to dominate."""
     parts = {loss_of_plan(part): part for part in parallel.distinct}
     return [
@@ -142,258 +265,47 @@ def _undominated(parallel: Parallel) -> list[Plan]:
     ]
 
 
-def has_choices(stages: Stages) -> bool:
-    """Return whether a plan with these stages stands for several pairs."""
-    return any(not isinstance(stage, OnePair) for stage in stages)
+def variance_of(stages: Stages) -> float:
+    """Return the greatest variance of the sum of all losses, roughly."""
+    return math.fsum(stage.variance for stage in stages)
 
 
-@functools.lru_cache(maxsize=64)
-def value_of(plan: Plan, decade: int) -> ValueFunction | None:
-    """Return V of a plan with choices, for deltas of at least ``10^-decade``; None where it is not.
-
-    It is None where no release is chosen, and where that takes too long.
-    """
-    stages = stages_of(plan)
-    if stages is None or not has_choices(stages):
-        return None
-    delta = 10.0**-decade
-    variance, _ = _size(stages)
-    step = _step(stages, CUT * delta) if 0 < variance < math.inf else None
-    if step is None:
-        return None
-    tilt = math.sqrt(-2 * math.log(delta) / variance)
-    return _before(stages, ValueFunction.after_all(step, LEFT_OUT * delta), tilt)
-
-
-def _before(stages: Stages, value: ValueFunction, tilt: float) -> ValueFunction:
-    """Return V before these stages, from that after them."""
-    tail = value.negligible / LEFT_OUT * CUT
-    for stage in reversed(stages):
-        match stage:
-            case OnePair(plan, count):
-                ((below, above),) = _pairs((plan,), value.step, tail, tilt)
-                for _ in range(count):
-                    value = value.before_release(below, above)
-            case Ranges(e0, count):
-                value = value.before_ranges(e0, count)
-            case Choices(parts, count) if (plans := _single_plans(parts)) is not None:
-                pairs = _pairs(plans, value.step, tail, tilt)
-                for _ in range(count):
-                    value = greatest([value.before_release(*pair) for pair in pairs])
-            case Choices(parts, count):
-                for _ in range(count):
-                    value = greatest([_before(part, value, tilt) for part in parts])
-    return value
-
-
-def _outer(parts: tuple[Stages, ...]) -> tuple[Stages, ...]:
-    """Return the parts that are not left out where means of two are above the others."""
-    is_long = len(parts) > MANY and _single_plans(parts) is not None
-    return (parts[0], parts[-1]) if is_long else parts
-
-
-def _single_plans(parts: tuple[Stages, ...]) -> tuple[Plan, ...] | None:
-    """Return the plans of parts of which each is one release of one pair; None for others."""
-    plans = [
-        stage.plan
-        for part in parts
-        for stage in part
-        if len(part) == 1 and isinstance(stage, OnePair) and stage.count == 1
-    ]
-    return tuple(plans) if len(plans) == len(parts) else None
-
-
-@functools.lru_cache(maxsize=512)
-def _ends(plan: Plan, tail: float) -> tuple[float, float]:
-    """Return losses beyond which a plan of one pair has so little mass that it is left out."""
-    outline = Outline(PlanProfile(plan), 1)
-    (low, _), (_, high) = (
-        outline.component(0.0, math.inf, 0.0, left_out, NO_TILT).ends
-        for left_out in (NEGLIGIBLE, tail)
-    )
-    return low, high
-
-
-def _knots(loss: Loss, lattice: GridLaw, tilt: float) -> NDArray[np.intp]:
-    """Return indices of points, dense where laws have mass with tilts from 0 to ``tilt``."""
-    _, high = loss.profile_bounds(PROFILE_POINTS)
-    pair = pair_above(lambda _: high, PROFILE_POINTS)
-    weights = []
-    for a in (0.0, tilt / 2, tilt):
-        log_weight = np.log(np.maximum(pair.mass, 1e-300)) + a * pair.loss
-        weights.append(log_weight - logsumexp(log_weight))
-    return places_by_weight(lattice.points, pair.loss, np.max(weights, axis=0), DENSE)
-
-
-@functools.lru_cache(maxsize=256)
-def _pairs(
-    plans: tuple[Plan, ...], step: float, tail: float, tilt: float
-) -> list[tuple[PairOnGrid, PairOnGrid]]:
-    """Return pairs below and above the plans, each of one pair, on the same points of the lattice.
-
-    Of more than two plans only the first and the last stay where a little more than a mean of these
-    is above each of the others: from above they are raised by as much as that takes.
-    """
-    losses = [PlanProfile(plan) for plan in plans]
-    outer = losses[:: max(len(losses) - 1, 1)]
-    lows, highs = zip(*[_ends(plan, tail) for plan in plans], strict=True)
-    first, last = math.floor(min(lows) / step) - 1, math.ceil(max(highs) / step) + 1
-    lattice = GridLaw(step, first, 0.0, np.zeros(last - first + 1), 1)
-    knots = functools.reduce(np.union1d, [_knots(loss, lattice, tilt) for loss in outer])
-    if not all(isinstance(plan, Loss) for plan in plans):  # smooth profiles, which take long
-        knots = np.union1d(knots[:: -(-knots.size // KNOTS)], knots[[0, -1]])
-    bounds = [bounds_at_knots(loss, lattice, knots) for loss in losses]
-    if len(losses) > 2 and (raised := _two_above(bounds)) is not None:
-        losses, bounds = outer, raised
-    return [
-        pairs_at_knots(loss, lattice, knots, *at_knots)
-        for loss, at_knots in zip(losses, bounds, strict=True)
-    ]
-
-
-def _two_above(bounds: list[tuple[Array, ...]]) -> list[tuple[Array, ...]] | None:
-    """Return bounds on two profiles of which a mean is above each of the others, or None.
-
-    They are the first and the last of ``bounds``, raised where a mean of them is below another.
-    What is greatest under a mean of two pairs is no greater than under the better of the two.
-    """
-    (x, first_low, first), *others, (_, last_low, last) = bounds
-    size = first + last - 2 * np.maximum(1 - x, 0.0)
-    size = np.maximum(size, 1e-10 * np.max(size))
-    # For each of the others the share of the first that leaves the least excess.
-    shares = np.linspace(0.0, 1.0, SHARES)[:, None]
-    means = shares * first + (1 - shares) * last
-    best = [np.argmin(np.max((high - means) / size, axis=1)) for _, _, high in others]
-    first_raised, last_raised = first, last
-    for _ in range(RAISES):
-        excess = np.zeros(x.size)
-        for i, (_, _, high) in zip(best, others, strict=True):
-            mean = shares[i] * first_raised + (1 - shares[i]) * last_raised
-            # What is within round-off is covered by the slack of `ValueFunction.before_release`.
-            excess = np.maximum(excess, np.where(high > mean * (1 + 8 * ULP), high - mean, 0.0))
-        if not excess.any():
-            return [(x, first_low, first_raised), (x, last_low, last_raised)]
-        first_raised, last_raised = (
-            _convex(x, np.minimum(high + 1.01 * excess, 1.0))
-            for high in (first_raised, last_raised)
-        )
-        if np.max((first_raised - first) / size) > MOST_RAISED:
-            return None
-    return None
-
-
-def _convex(x: Array, values: Array) -> Array:
-    """Return the lower convex hull of values, at the same places."""
-    corners = lower_hull(x, values)
-    hull: Array = np.interp(x, x[corners], values[corners])
-    return hull
-
-
-def _size(stages: Stages) -> tuple[float, int]:
-    """Return the greatest variance of the loss over all paths, roughly, and the most releases.
-
-    Neighbouring releases of one pair count as one.
-    """
-    variance, releases = 0.0, 0
+def largest_losses_of(stages: Stages | list[OnePair | Ranges | Choices]) -> dict[float, int]:
+    """Return losses that should be on the lattice, and how often they occur."""
+    total: dict[float, int] = {}
     for stage in stages:
-        match stage:
-            case OnePair(plan, count):
-                variance, releases = variance + count * _variance(plan), releases + count
-            case Ranges(e0, count):
-                variance, releases = variance + count * e0 * e0 / 4, releases + count
-            case Choices(parts, count):
-                sizes = [_size(part) for part in parts]
-                variance += count * max(size for size, _ in sizes)
-                releases += count * max(number for _, number in sizes)
-    return variance, releases
+        for size, number in stage.largest_losses.items():
+            total[size] = total.get(size, 0) + number
+    return total
 
 
-@functools.lru_cache(maxsize=512)
-def _variance(plan: Plan) -> float:
-    losses = [(loss_of_item(item), count) for item, count in plan.losses()]
-    return math.fsum(count * deviation**2 for deviation, count in spread_of(losses))
+def step_of(stages: Stages, tail: float) -> float | None:
+    """Return the step of the lattice; None where even a coarse one takes too long.
 
-
-def _step(stages: Stages, tail: float) -> float | None:
-    """Return the step of the lattice, None where even a coarse one takes too long.
-
-    A step h adds about h^2 / 4 to the variance of each release, and epsilon gets half of the share.
+    A step h adds about h^2 / 4 to the variance of each release, and epsilon grows by half the share
+    that all of this is of the whole variance.  Of steps that are nearly as long the one is taken of
+    which the largest losses are most nearly whole numbers: from below a range is rounded down to a
+    whole number of steps, and mass off the lattice is moved.
     """
-    variance, releases = _size(stages)
-    sizes = _largest_losses(stages)
-    width = POINTS * math.sqrt(variance) + _width(stages, tail)
+    variance, releases = variance_of(stages), sum(stage.releases for stage in stages)
+    width = POINTS * math.sqrt(variance) + max(stage.width(tail) for stage in stages)
+    sizes = largest_losses_of(stages)
+    size = np.array(list(sizes))
+    weight = np.array(list(sizes.values())) * size**2
     error = FINEST
     while error <= COARSEST:
         step = math.sqrt(8 * error * variance / releases)
         if sizes:
-            step = _suited(step, sizes)
-        if _work(stages, step, width / step) <= (USUAL_WORK if error < USUAL else MOST_WORK):
+            largest = float(size[np.argmax(weight)])
+            fewest = max(math.ceil(largest / step), LEAST_STEPS)
+            steps = largest / np.arange(fewest, 2.0 * fewest + 1)
+            steps = np.append(steps, np.linspace(steps[-1], steps[0], SUITED_STEPS))
+            # A few ulps less than a whole number is that number.
+            whole = np.floor(size[:, None] / steps * (1 + 4 * ULP))
+            lost = 1 - np.minimum(whole * steps / size[:, None], 1.0)
+            step = float(steps[np.argmin(ordered_sum(weight, lost))])
+        work = sum(stage.work(step, width / step) for stage in stages)
+        if work <= (USUAL_WORK if error < USUAL else MOST_WORK):
             return step
-        error *= 1.25
+        error *= FINER
     return None
-
-
-def _width(stages: Stages, tail: float) -> float:
-    """Return the widest range of losses of one release."""
-    widths = [0.0]
-    for stage in stages:
-        match stage:
-            case OnePair(plan):
-                low, high = _ends(plan, tail)
-                widths.append(high - low)
-            case Choices(parts):
-                used = _outer(parts)
-                widths += [_width(part, tail) for part in used]
-    return max(widths)
-
-
-def _largest_losses(stages: Stages) -> dict[float, int]:
-    """Return ranges of exponential mechanisms and finite largest losses, with their counts."""
-    total: dict[float, int] = {}
-    for stage in stages:
-        match stage:
-            case OnePair(Loss() as loss, count) if 0 < loss.max_loss < math.inf:
-                total[loss.max_loss] = total.get(loss.max_loss, 0) + count
-            case Ranges(e0, count):
-                total[e0] = total.get(e0, 0) + count
-            case Choices(parts, count):
-                for part in parts:
-                    for size, number in _largest_losses(part).items():
-                        total[size] = total.get(size, 0) + count * number
-    return total
-
-
-def _suited(step: float, sizes: dict[float, int]) -> float:
-    """Return a step of at most this size of which the given losses are nearly whole numbers.
-
-    From below a range is rounded down to a whole number of steps, and a mass off the lattice moves.
-    """
-    size = np.array(list(sizes))
-    weight = np.array(list(sizes.values())) * size**2
-    largest = float(size[np.argmax(weight)])
-    fewest = max(math.ceil(largest / step), LEAST_STEPS)
-    steps = largest / np.arange(fewest, 2.0 * fewest + 1)
-    steps = np.append(steps, np.linspace(steps[-1], steps[0], SUITED_STEPS))
-    # A few ulps less than a whole number is that number.
-    whole = np.floor(size[:, None] / steps * (1 + 4 * ULP))
-    lost = 1 - np.minimum(whole * steps / size[:, None], 1.0)
-    return float(steps[np.argmin(ordered_sum(weight, lost))])
-
-
-def _work(stages: Stages, step: float, points: float) -> float:
-    """Return about how many products V on so many points takes, before these stages."""
-    work = 0.0
-    for stage in stages:
-        match stage:
-            case OnePair(plan, count):
-                reach = POINTS * math.sqrt(_variance(plan))
-                if isinstance(plan, Loss):
-                    reach = min(reach, plan.max_loss + plan.reversed.max_loss)
-                work += count * points * (min(reach / step, points) + SPARSE_POINTS)
-            case Ranges(e0, count):
-                steps = max(e0 / step, LEAST_CELLS)
-                work += count * points * 3 * steps * max(1.0, steps * step / e0)
-            case Choices(parts, count):
-                used = _outer(parts)
-                work += count * sum(_work(part, step, points) for part in used)
-    return work

@@ -85,7 +85,7 @@ def _ends(plan: Plan) -> ProfileEnds | LatticeCurve:
     if not has_quick_ends(items):
         losses = losses_of_items(items)
         releases = sum(count for _, count in losses)
-        curve = LatticeCurve.of(losses, math.sqrt(8 * WIDTH / releases) * _deviation(plan))
+        curve = LatticeCurve.of(losses, math.sqrt(8 * WIDTH / releases) * deviation_of(plan))
         if curve is not None:
             return curve
     return profile_ends(plan)
@@ -98,7 +98,8 @@ def _bounds(plan: Plan, epsilon: Array) -> tuple[Array, Array]:
         return np.zeros(epsilon.size), ends.profile(epsilon)
     low, high = np.zeros(epsilon.size), np.ones(epsilon.size)
     # What bounds delta near one epsilon is used for those at most `NEAR` deviations further.
-    row = np.floor(epsilon / (NEAR * _deviation(plan))) if ends.needs_centre else np.zeros(epsilon.size)
+    distance = NEAR * deviation_of(plan) if ends.needs_centre else math.inf
+    row = np.floor(epsilon / distance)
     for number in np.unique(row).tolist():
         places = np.flatnonzero(row == number)
         centre = float(np.median(epsilon[places]))
@@ -106,7 +107,8 @@ def _bounds(plan: Plan, epsilon: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def _deviation(plan: Plan) -> float:
+@functools.lru_cache(maxsize=512)
+def deviation_of(plan: Plan) -> float:
     """Return a rough standard deviation of the loss of a plan."""
     spread = spread_of(losses_of_items(list(plan.losses())))
     return math.sqrt(math.fsum(count * deviation**2 for deviation, count in spread)) or 1.0

@@ -66,7 +66,9 @@ def pairs_from_profile(
     return pairs_at_knots(loss, lattice, knots, *bounds_at_knots(loss, lattice, knots))
 
 
-def bounds_at_knots(loss: Loss, lattice: GridLaw, knots: NDArray[np.intp]) -> tuple[Array, ...]:
+def bounds_at_knots(
+    loss: Loss, lattice: GridLaw, knots: NDArray[np.intp]
+) -> tuple[Array, Array, Array]:
     """Return x = e^epsilon, 0 first, and bounds on the profile there, widened by round-off."""
     points = lattice.points[knots]
     # x = 0, where every profile is 1, is a point too

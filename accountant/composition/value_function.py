@@ -164,7 +164,8 @@ class ValueFunction:
         share = np.expm1((place - index) * self.step) / math.expm1(self.step)
         share = np.clip(share * (1 - 8 * ULP), 0.0, 1.0)
         high = (own[index] + share * (own[index + 1] - own[index])) * (1 + 8 * ULP)
-        return replace(self, step=step, first=first, low=high, high=np.minimum(high, 1.0))
+        high = np.minimum(high, 1.0)
+        return replace(self, step=step, first=first, low=high, high=high)
 
     def delta_bounds(self, epsilon: float) -> tuple[float, float]:
         """Return a lower and an upper bound on V at an epsilon."""
@@ -183,27 +184,28 @@ class ValueFunction:
         """
         end = max(self.last, 0) + 2
         low, high, growth = self.lower(-1, end), self.upper(-1, end), math.expm1(self.step)
-        # Above: the chord to the first point where V is small enough.
+        low = np.maximum.accumulate(low[::-1])[::-1]  # V falls
+        # Above: the chord to the first point where V is small enough.  Point i is at (i - 1) steps.
         index = int(np.argmax(high <= delta))
         upper = 0.0
         if not high[index] <= delta:
             upper = math.inf
-        elif index > 1:  # point 1 is the epsilon 0
+        elif index > 0:
             share = float((high[index - 1] - delta) / (high[index - 1] - high[index]))
-            upper = (index - 2) * self.step + math.log1p(share * growth)
+            crossing = (index - 2) * self.step + math.log1p(share * growth)
+            upper = max(round_up(crossing + self.shift, 64), 0.0)
         # Below: V is convex, hence above lines through two points outside of the two.
         large = np.flatnonzero(low >= delta)
         lower = 0.0
         if large.size and large[-1] >= 1:
-            j = min(int(large[-1]), low.size - 3)
-            slope = float(high[j - 1] - low[j]) / -math.expm1(-self.step)
-            lower = (j - 1) * self.step + math.log1p(max(float(low[j]) - delta, 0.0) / slope)
-            fall = float(low[j + 1] - high[j + 2])
-            share = (delta - float(low[j + 1])) / fall * growth if fall > 0 else 1.0
+            i = min(int(large[-1]), low.size - 3)
+            slope = max(float(high[i - 1] - low[i]) / -math.expm1(-self.step), 1e-300)
+            lower = (i - 1) * self.step + math.log1p(max(float(low[i]) - delta, 0.0) / slope)
+            fall = float(low[i + 1] - high[i + 2])
+            share = (delta - float(low[i + 1])) / fall * growth if fall > 0 else 1.0
             if 0 <= share < 1:
-                lower = max(lower, j * self.step + math.log1p(-share))
-        lower = max(lower * (1 - 64 * ULP) - self.shift, 0.0)
-        return min(lower, upper), round_up(upper + self.shift, 64) if upper else upper
+                lower = max(lower, i * self.step + math.log1p(-share))
+        return min(max(lower * (1 - 64 * ULP) - self.shift, 0.0), upper), upper
 
 
 def greatest(values: Sequence[ValueFunction]) -> ValueFunction:
