@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from accountant.accountants.advanced import Advanced
+from accountant.accountants.advanced import Advanced, adaptive_value
 from accountant.accountants.base import USUAL_DELTA, Accountant
 from accountant.accountants.basic import Basic, printed_decimal
 from accountant.accountants.pld import step_of_grid
@@ -78,8 +78,6 @@ MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law o
 # Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
 MAX_CHOICES = 8
 CHOSEN = (BoundedRangeLoss, Parallel)  # items that stand for several pairs, of which one is chosen
-# V is computed for deltas of at least a power of ten, whose exponent is a multiple of this.
-DIGITS_OF_DELTA = 6
 USUAL_CHOICES = 2e-3  # an interval of V that is wider gets the lower ends of users
 QUICK_CHOICES = 2e-4  # an interval of V as wide is narrowed by engines, where these are quick
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
@@ -193,11 +191,7 @@ class Direction:
         """Return the greatest delta of all strategies of choices; None where there are none."""
         if self.parts or not any(isinstance(item, CHOSEN) for item, _ in self.items):
             return None
-        # what goes through choices is loaded where there are any
-        from accountant.composition.adaptive_choices import value_of
-
-        digits = DIGITS_OF_DELTA * math.ceil(-math.log10(delta) / DIGITS_OF_DELTA)
-        return value_of(self.plan, max(digits, DIGITS_OF_DELTA))
+        return adaptive_value(self.plan, delta)
 
     def _certify_choices(self, delta: float) -> Certificate:
         """Return the interval of the costliest strategy of choices, where there are any."""
@@ -454,8 +448,8 @@ class Direction:
             is_exact = not (self.has_envelopes or self._is_numerical)
             lower = value * (1 - ACCURACY) if is_exact else 0.0
             return lower, min(1.0, value * (1 + ACCURACY))
-        if (value := self._value(USUAL_DELTA)) is not None:
-            return value.delta_bounds(epsilon)
+        if (strategies := self._value(USUAL_DELTA)) is not None:
+            return strategies.delta_bounds(epsilon)
         if epsilon == 0:
             return 0.0, self._total_variation()
         if not self.is_exact:

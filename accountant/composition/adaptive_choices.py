@@ -42,7 +42,6 @@ POINTS = 12.0  # deviations of the sum of all losses that V covers, about
 SPARSE_POINTS = 40  # places with mass in the tails of a law, about
 SUITED_STEPS = 2000  # steps that are tried, so that losses are whole numbers of them
 LEAST_STEPS = 8  # in the largest of these losses
-MANY = 3  # of more parts the middle ones are left out, see `pairs_of_plans`
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,9 @@ class OnePair:
     @property
     def largest_losses(self) -> dict[float, int]:
         """Losses that should be on the lattice, and how often they occur."""
-        loss = self.plan
-        is_single = isinstance(loss, Loss) and 0 < loss.max_loss < math.inf
-        return {loss.max_loss: self.count} if is_single else {}
+        if isinstance(self.plan, Loss) and 0 < self.plan.max_loss < math.inf:
+            return {self.plan.max_loss: self.count}
+        return {}
 
     def width(self, tail: float) -> float:
         """Return how wide the range of the loss of one release is."""
@@ -142,10 +141,13 @@ class Choices:
         return tuple(plans) if len(plans) == len(self.parts) else ()
 
     @property
-    def outer_parts(self) -> tuple[Stages, ...]:
-        """The parts that take time: of many the first and the last."""
-        is_long = len(self.parts) > MANY and self.plans
-        return (self.parts[0], self.parts[-1]) if is_long else self.parts
+    def timed_parts(self) -> tuple[Stages, ...]:
+        """As many parts as take time: of those whose middle ones are left out, two."""
+        plans = self.plans
+        if len(plans) <= 2:
+            return self.parts
+        coarse = max(map(deviation_of, plans))
+        return self.parts[: len(pairs_of_plans(plans, coarse, CUT, 0.0))]
 
     @property
     def variance(self) -> float:
@@ -165,11 +167,11 @@ class Choices:
 
     def width(self, tail: float) -> float:
         """Return how wide the range of the loss of one release is."""
-        return max(stage.width(tail) for part in self.outer_parts for stage in part)
+        return max(stage.width(tail) for part in self.timed_parts for stage in part)
 
     def work(self, step: float, points: float) -> float:
         """Return about how many products V takes, on so many points."""
-        stages = [stage for part in self.outer_parts for stage in part]
+        stages = [stage for part in self.timed_parts for stage in part]
         return self.count * sum(stage.work(step, points) for stage in stages)
 
     def before(self, value: ValueFunction, tail: float, tilt: float) -> ValueFunction:

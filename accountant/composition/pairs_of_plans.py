@@ -40,7 +40,7 @@ RAISES, RAISED_BY, MOST_RAISED = 8, 1.01, 0.05
 
 @functools.lru_cache(maxsize=512)
 def ends_of_losses(plan: Plan, tail: float) -> tuple[float, float]:
-    """Return a least and a greatest loss, beyond which there is little mass: above only ``tail``."""
+    """Return a least and a greatest loss; beyond is little mass, above the greatest ``tail``."""
     outline = Outline(PlanProfile(plan), 1)
     (low, _), (_, high) = (
         outline.component(0.0, math.inf, 0.0, left_out, NO_TILT).ends
@@ -66,8 +66,7 @@ def pairs_of_plans(
     points, chosen = lattice.points, np.zeros(last - first + 1, dtype=bool)
     for loss in outer:
         # Knots are dense where the law has mass with tilts from 0 to that of the whole plan.
-        _, high = loss.profile_bounds(PROFILE_POINTS)
-        pair = pair_above(lambda _, high=high: high, PROFILE_POINTS)
+        pair = pair_above(loss.profile_any_epsilon, PROFILE_POINTS)
         log_weights = np.log(np.maximum(pair.mass, 1e-300)) + np.multiply.outer(
             [0.0, tilt / 2, tilt], pair.loss
         )

@@ -52,6 +52,10 @@ class PlanProfile(Loss):
         ends = _ends(self.plan)
         return 0.0 if isinstance(ends, LatticeCurve) else ends.infinity
 
+    def profile_any_epsilon(self, epsilon: Array) -> Array:
+        """Return the upper bounds at any real epsilons."""
+        return self.profile_bounds(epsilon)[1]
+
     def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return both bounds at any real epsilons."""
         low, high = np.empty((2, *epsilon.shape))

@@ -70,7 +70,7 @@ class ValueFunction:
         return self.first + self.high.size - 1
 
     def before_release(self, below: PairOnGrid, above: PairOnGrid) -> ValueFunction:
-        """Return V before a release of which these pairs, on the same points, are below and above."""
+        """Return V before a release of which these pairs on the same points are below and above."""
         law = above.law
         least, greatest = law.first, law.first + law.mass.size - 1
         first, last = self.first + min(least, 0), self.last + max(greatest, 0)
@@ -91,14 +91,14 @@ class ValueFunction:
         # of which e0 is a whole number of steps.
         steps = math.floor(e0 / self.step * (1 + 4 * ULP))
         cells = max(math.ceil(e0 / self.step * (1 - 4 * ULP)), LEAST_CELLS)
-        lower, upper = self, self._above_on_step(e0 / cells)
+        lower, upper = self, self.above_on_step(e0 / cells)
         greatest_above = BellmanStep(e0, cells)
         for _ in range(count):
             lower = lower.below_range(steps) if steps else lower
             first = upper.first - cells
             high = greatest_above(upper.upper(first - cells - 1, upper.last + 2 * cells))
             upper = replace(upper, first=first, low=high, high=high).trimmed()
-        upper = upper._above_on_step(self.step)
+        upper = upper.above_on_step(self.step)
         first, last = min(lower.first, upper.first), max(lower.last, upper.last)
         return replace(
             lower,
@@ -128,7 +128,9 @@ class ValueFunction:
         below = np.arange(max(self.first - first, 0), 0.0, -1.0)
         line = 1 + (self.high[0] - 1) * np.exp(-self.step * below) + 4 * ULP
         above = np.full(max(last - self.last, 0), self.high[-1])
-        return _joined(np.minimum(line, 1.0), self.high, above, first - self.first, last - first + 1)
+        return _joined(
+            np.minimum(line, 1.0), self.high, above, first - self.first, last - first + 1
+        )
 
     def lower(self, first: int, last: int) -> Array:
         """Return lower bounds on V at these points: V falls, and is at least 1 - x and `limit`."""
@@ -151,11 +153,14 @@ class ValueFunction:
             self, first=self.first + start, low=self.low[start:end], high=self.high[start:end]
         )
 
-    def _above_on_step(self, step: float) -> ValueFunction:
+    def above_on_step(self, step: float) -> ValueFunction:
         """Return the upper bounds on another lattice, by lines in x, as both bounds."""
         if step == self.step:
             return self
-        first, last = math.floor(self.first * self.step / step), math.ceil(self.last * self.step / step)
+        first, last = (
+            math.floor(self.first * self.step / step),
+            math.ceil(self.last * self.step / step),
+        )
         own = self.upper(self.first - 2, self.last + 2)
         e = step * np.arange(float(first), last + 1.0)
         # e may be inexact: a lower one has a greater V.
