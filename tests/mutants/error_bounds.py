@@ -610,7 +610,8 @@ TERMS = {
             "math.ceil(e0 / self.step * (1 - 4 * ULP))",
         ),
         "a range that is too short": Dropped(
-            ValueFunction, "before_ranges", "self.above_on_step(e0 / cells)", "self",
+            ValueFunction, "before_ranges", "self.above_on_step(e0 / cells)",
+            "self.above_on_step(e0 / (cells + 1))",
         ),
         "lines between points": Dropped(
             ValueFunction, "above_on_step", "np.clip(share * (1 - 8 * ULP), 0.0, 1.0)", "1.0"
@@ -631,7 +632,7 @@ TERMS = {
             ValueFunction, "epsilon_bounds", "math.log1p(share * growth)", "share * self.step"
         ),
         "a lower epsilon": Dropped(
-            ValueFunction, "epsilon_bounds", "high[i - 1] - low[i]", "low[i] - high[i + 1]"
+            ValueFunction, "epsilon_bounds", "/ -math.expm1(-self.step), 1e-300", "/ growth, 1e-300"
         ),
         "deltas between points": Dropped(
             ValueFunction, "delta_bounds",

@@ -1,5 +1,6 @@
 """Compositions by formulas and by recursions: bounded losses, and exponential mechanisms."""
 
+import itertools
 import math
 
 import mpmath
@@ -158,7 +159,6 @@ def outside_of_lattice_violation():
     law.mass[[0, 6, 9]] = masses = 0.02, 0.5, 0.48  # Q has the mass 1.01, but for a share
     law.mass[:] *= 0.98
     pair = PairOnGrid(law, 0.02, 0.0, 0.0)
-    value = ValueFunction.after_all(step, 0.01)  # so that V is cut where it is not negligible
 
     def delta(count, epsilon):
         if count == 0:
@@ -168,8 +168,10 @@ def outside_of_lattice_violation():
             for p, place in zip(masses, places, strict=True)
         )
 
-    for count in (1, 2, 3):
-        value = value.before_release(pair, pair)
+    # The greater number cuts V where it is not negligible.
+    values = {negligible: ValueFunction.after_all(step, negligible) for negligible in (1e-15, 0.15)}
+    for count, negligible in itertools.product((1, 2, 3), values):
+        value = values[negligible] = values[negligible].before_release(pair, pair)
         for place in range(-30, 30):
             (low,), (high,) = value.lower(place, place), value.upper(place, place)
             truth = delta(count, step * place)
