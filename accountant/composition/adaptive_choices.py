@@ -36,7 +36,7 @@ LEFT_OUT, CUT = 1e-9, 1e-10
 # What the lattice adds to epsilon, relative to it: at least FINEST, at most COARSEST.  One that
 # adds less than USUAL may take USUAL_WORK, in products of two numbers; a coarser one MOST_WORK.
 FINEST, USUAL, COARSEST = 1e-6, 2e-3, 0.02
-USUAL_WORK, MOST_WORK = 1e8, 2e9
+USUAL_WORK, MOST_WORK = 5e7, 2e9
 FINER = 1.25  # the factor between the errors that are tried
 POINTS = 12.0  # deviations of the sum of all losses that V covers, about
 SPARSE_POINTS = 40  # places with mass in the tails of a law, about
