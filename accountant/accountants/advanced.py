@@ -52,7 +52,7 @@ WIDTH = 1e-8  # width of the interval around the epsilon of unequal releases, re
 MAX_NONADAPTIVE_RELEASES = 1000
 # V is computed for deltas of at least a power of ten, whose exponent is a multiple of this.
 DIGITS_OF_DELTA = 6
-LEAST_DELTA = 1e-12  # deltas from here on share one lattice
+LATTICE_DELTA = 1e-12  # deltas from here on share one lattice
 # The binomial is summed over a window around its mean: DEVIATIONS standard deviations and
 # EXTRA_HEADS heads on each side.  By Bernstein's inequality at most 2 e^-800 lies outside of it.
 DEVIATIONS, EXTRA_HEADS = 40, 1000
@@ -139,7 +139,7 @@ class Advanced(Accountant):
         if self.adaptive and isinstance(loss, BoundedRangeLoss):
             if count == 1:
                 return round_up(float(loss.profile(epsilon)), 64)
-            if (value := adaptive_value(plan, LEAST_DELTA)) is not None:
+            if (value := adaptive_value(plan, LATTICE_DELTA)) is not None:
                 return value.delta_bounds(epsilon)[1]
         if not epsilon_counts or len(epsilon_counts) > MAX_DISTINCT_EPSILONS:
             return Accountant.one_way_delta(self, plan, epsilon)

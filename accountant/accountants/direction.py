@@ -79,7 +79,7 @@ MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law o
 MAX_CHOICES = 8
 CHOSEN = (BoundedRangeLoss, Parallel)  # items that stand for several pairs, of which one is chosen
 USUAL_CHOICES = 2e-3  # an interval of V that is wider gets the lower ends of users
-QUICK_CHOICES = 2e-4  # an interval of V as wide is narrowed by engines, where these are quick
+NARROW_CHOICES = 2e-4  # a wider one is narrowed by engines where parts are single losses
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
 ULPS_BELOW_TOP = 32  # an upper end that close to the largest loss may be this loss
@@ -164,13 +164,16 @@ class Direction:
             if math.isfinite(interval.upper) and interval.width > LOOSE_WIDTH * interval.upper:
                 interval = _at_most(interval, self._envelope_epsilon(delta))
             return interval
-        known = self._certify_choices(delta)
-        if known.upper < math.inf and (
-            known.upper <= rival or known.width <= self._usual_choice_width * known.upper
+        strategies = self._certify_choices(delta)
+        if strategies.upper < math.inf and (
+            strategies.upper <= rival
+            or strategies.width <= self._usual_choice_width * strategies.upper
         ):
-            return known
-        interval = self._certify_losses(problem or self.problem(delta), max(rival, known.lower))
-        return self._with_paths(intersection(interval, known), delta, self.width)
+            return strategies
+        interval = self._certify_losses(
+            problem or self.problem(delta), max(rival, strategies.lower)
+        )
+        return self._with_paths(intersection(interval, strategies), delta, self.width)
 
     def _with_paths(self, interval: Certificate, delta: float, width: float) -> Certificate:
         """Return the interval, its lower end that of one choice in every parallel if this is more.
@@ -213,7 +216,7 @@ class Direction:
             part for item, _ in self.items if isinstance(item, Parallel) for part in item.distinct
         ]
         is_quick = not any(isinstance(loss_of_plan(part), ComposedLoss) for part in parts)
-        return QUICK_CHOICES if parts and is_quick else LOOSE_WIDTH
+        return NARROW_CHOICES if parts and is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
         """Return what engines were planned for the losses at ``delta``, in this order.

@@ -39,19 +39,19 @@ from accountant.numerics.rounding import ULP, round_up
 # V = 1 at x = 0 is as good.
 NEGLIGIBLE = 1e-10
 SPARSE = 6  # a law with mass at fewer than one of so many points is added point by point
-LEAST_CELLS = 4  # steps in the range of an exponential mechanism, from above
+CELLS = 4  # steps in the range of an exponential mechanism, from above
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueFunction:
-    """Lower and upper bounds on V at the epsilons ``step * (first + i)``.
+    """Lower and upper bounds on V at the epsilons ``step * (bottom + i)``.
 
     V is at least ``limit`` everywhere.  It need not be kept where it is within ``negligible`` of
     its last value.  ``shift`` bounds, in nats, by how much round-off moves the sum of all losses.
     """
 
     step: float
-    first: int
+    bottom: int
     low: Array
     high: Array
     negligible: float
@@ -65,16 +65,16 @@ class ValueFunction:
         return cls(step, -2, value * (1 - 4 * ULP), value * (1 + 4 * ULP), negligible)
 
     @property
-    def last(self) -> int:
+    def top(self) -> int:
         """The index of the last point."""
-        return self.first + self.high.size - 1
+        return self.bottom + self.high.size - 1
 
     def before_release(self, below: PairOnGrid, above: PairOnGrid) -> ValueFunction:
         """Return V before a release of which these pairs on the same points are below and above."""
         law = above.law
-        least, greatest = law.first, law.first + law.mass.size - 1
-        first, last = self.first + min(least, 0), self.last + max(greatest, 0)
-        wanted = first - greatest, last - least
+        smallest, largest = law.first, law.first + law.mass.size - 1
+        bottom, top = self.bottom + min(smallest, 0), self.top + max(largest, 0)
+        wanted = bottom - largest, top - smallest
         # A sum of n positive terms is exact to n ulps of itself.
         slack = (law.mass.size + 16) * ULP
         low = (below.p_beyond + _weighted(self.lower(*wanted), below.law.mass)) * (1 - slack)
@@ -82,7 +82,7 @@ class ValueFunction:
         limit = (below.p_beyond + float(below.law.mass.sum()) * self.limit) * (1 - slack)
         shift = self.shift + above.edge_error + 8 * ULP * law.size
         return replace(
-            self, first=first, low=low, high=np.minimum(high, 1.0), limit=limit, shift=shift
+            self, bottom=bottom, low=low, high=np.minimum(high, 1.0), limit=limit, shift=shift
         ).trimmed()
 
     def before_ranges(self, e0: float, count: int) -> ValueFunction:
@@ -90,95 +90,95 @@ class ValueFunction:
         # From below the range is a whole number of steps, at most e0; from above the lattice is one
         # of which e0 is a whole number of steps.
         steps = math.floor(e0 / self.step * (1 + 4 * ULP))
-        cells = max(math.ceil(e0 / self.step * (1 - 4 * ULP)), LEAST_CELLS)
+        cells = max(math.ceil(e0 / self.step * (1 - 4 * ULP)), CELLS)
         lower, upper = self, self.above_on_step(e0 / cells)
         greatest_above = BellmanStep(e0, cells)
         for _ in range(count):
             lower = lower.below_range(steps) if steps else lower
-            first = upper.first - cells
-            high = greatest_above(upper.upper(first - cells - 1, upper.last + 2 * cells))
-            upper = replace(upper, first=first, low=high, high=high).trimmed()
+            bottom = upper.bottom - cells
+            high = greatest_above(upper.upper(bottom - cells - 1, upper.top + 2 * cells))
+            upper = replace(upper, bottom=bottom, low=high, high=high).trimmed()
         upper = upper.above_on_step(self.step)
-        first, last = min(lower.first, upper.first), max(lower.last, upper.last)
+        bottom, top = min(lower.bottom, upper.bottom), max(lower.top, upper.top)
         return replace(
             lower,
-            first=first,
-            low=lower.lower(first, last),
-            high=upper.upper(first, last),
+            bottom=bottom,
+            low=lower.lower(bottom, top),
+            high=upper.upper(bottom, top),
             shift=self.shift + count * 16 * ULP * e0,
         ).trimmed()
 
     def below_range(self, steps: int) -> ValueFunction:
         """Return V from below before an exponential mechanism of a range of so many steps."""
-        first, last = self.first - steps, self.last + steps
-        wide, size = self.lower(first - steps, last + steps), last - first + 1
+        bottom, top = self.bottom - steps, self.top + steps
+        wide, size = self.lower(bottom - steps, top + steps), top - bottom + 1
         best = wide[steps : steps + size].copy()
         t = self.step * np.arange(steps + 1.0)
-        whole = -math.expm1(-steps * self.step)
-        at_t = -np.expm1(-t[::-1]) / whole * (1 - 16 * ULP)  # p_t
-        at_rest = np.exp(-t[::-1]) * -np.expm1(-t) / whole * (1 - 16 * ULP)  # 1 - p_t
+        normaliser = -math.expm1(-steps * self.step)
+        at_t = -np.expm1(-t[::-1]) / normaliser * (1 - 16 * ULP)  # p_t
+        at_rest = np.exp(-t[::-1]) * -np.expm1(-t) / normaliser * (1 - 16 * ULP)  # 1 - p_t
         for i in range(1, steps):
             value = at_t[i] * wide[steps - i : steps - i + size]
             value += at_rest[i] * wide[2 * steps - i : 2 * steps - i + size]
             np.maximum(best, value, out=best)
-        return replace(self, first=first, low=best, high=best).trimmed()
+        return replace(self, bottom=bottom, low=best, high=best).trimmed()
 
-    def upper(self, first: int, last: int) -> Array:
+    def upper(self, bottom: int, top: int) -> Array:
         """Return upper bounds on V at these points: below its own, a line from V = 1 at x = 0."""
-        below = np.arange(max(self.first - first, 0), 0.0, -1.0)
+        below = np.arange(max(self.bottom - bottom, 0), 0.0, -1.0)
         line = 1 + (self.high[0] - 1) * np.exp(-self.step * below) + 4 * ULP
-        above = np.full(max(last - self.last, 0), self.high[-1])
+        above = np.full(max(top - self.top, 0), self.high[-1])
         return _joined(
-            np.minimum(line, 1.0), self.high, above, first - self.first, last - first + 1
+            np.minimum(line, 1.0), self.high, above, bottom - self.bottom, top - bottom + 1
         )
 
-    def lower(self, first: int, last: int) -> Array:
+    def lower(self, bottom: int, top: int) -> Array:
         """Return lower bounds on V at these points: V falls, and is at least 1 - x and `limit`."""
-        below = np.arange(first, max(self.first, first), dtype=float)
+        below = np.arange(bottom, max(self.bottom, bottom), dtype=float)
         trivial = np.maximum(-np.expm1(self.step * below) * (1 - 4 * ULP), self.low[0])
-        above = np.full(max(last - self.last, 0), self.limit)
-        return _joined(trivial, self.low, above, first - self.first, last - first + 1)
+        above = np.full(max(top - self.top, 0), self.limit)
+        return _joined(trivial, self.low, above, bottom - self.bottom, top - bottom + 1)
 
     def trimmed(self) -> ValueFunction:
         """Return V without the points at either end where what is said outside of it serves."""
-        x_less_1 = np.expm1(self.step * np.arange(float(self.first), min(self.last, 0) + 1.0))
+        x_less_1 = np.expm1(self.step * np.arange(float(self.bottom), min(self.top, 0) + 1.0))
         far = self.high[: x_less_1.size] + x_less_1 > NEGLIGIBLE * -x_less_1
         start = min(int(np.argmax(far)) if far.any() else x_less_1.size, self.high.size - 2)
         start = max(start - 1, 0)
         large = self.high - self.high[-1] > self.negligible
-        # The last large point stays, with one that is not.
+        # The highest large point stays, with one that is not.
         end = self.high.size - int(np.argmax(large[::-1])) if large.any() else start + 2
         end = min(max(end + 1, start + 2), self.high.size)
         return replace(
-            self, first=self.first + start, low=self.low[start:end], high=self.high[start:end]
+            self, bottom=self.bottom + start, low=self.low[start:end], high=self.high[start:end]
         )
 
     def above_on_step(self, step: float) -> ValueFunction:
         """Return the upper bounds on another lattice, by lines in x, as both bounds."""
         if step == self.step:
             return self
-        first, last = (
-            math.floor(self.first * self.step / step),
-            math.ceil(self.last * self.step / step),
+        bottom, top = (
+            math.floor(self.bottom * self.step / step),
+            math.ceil(self.top * self.step / step),
         )
-        own = self.upper(self.first - 2, self.last + 2)
-        e = step * np.arange(float(first), last + 1.0)
+        inner = self.upper(self.bottom - 2, self.top + 2)
+        e = step * np.arange(float(bottom), top + 1.0)
         # e may be inexact: a lower one has a greater V.
-        place = (e * (1 - 4 * ULP * np.sign(e))) / self.step - (self.first - 2)
-        index = np.clip(np.floor(place).astype(int), 0, own.size - 2)
-        share = np.expm1((place - index) * self.step) / math.expm1(self.step)
+        position = (e * (1 - 4 * ULP * np.sign(e))) / self.step - (self.bottom - 2)
+        index = np.clip(np.floor(position).astype(int), 0, inner.size - 2)
+        share = np.expm1((position - index) * self.step) / math.expm1(self.step)
         share = np.clip(share * (1 - 8 * ULP), 0.0, 1.0)
-        high = (own[index] + share * (own[index + 1] - own[index])) * (1 + 8 * ULP)
+        high = (inner[index] + share * (inner[index + 1] - inner[index])) * (1 + 8 * ULP)
         high = np.minimum(high, 1.0)
-        return replace(self, step=step, first=first, low=high, high=high)
+        return replace(self, step=step, bottom=bottom, low=high, high=high)
 
     def delta_bounds(self, epsilon: float) -> tuple[float, float]:
         """Return a lower and an upper bound on V at an epsilon."""
         e = epsilon - self.shift
         index = math.floor(e / self.step * (1 - 4 * ULP))
-        left, right = self.upper(index, index + 1).tolist()
+        left_value, right_value = self.upper(index, index + 1).tolist()
         share = min(max(math.expm1(e - index * self.step) / math.expm1(self.step), 0.0), 1.0)
-        high = min(round_up(left + share * (right - left), 16), 1.0)
+        high = min(round_up(left_value + share * (right_value - left_value), 16), 1.0)
         index = math.ceil((epsilon + self.shift) / self.step * (1 + 4 * ULP))
         return min(float(self.lower(index, index)[0]), high), high
 
@@ -187,7 +187,7 @@ class ValueFunction:
 
         The upper one is infinite where the lattice ends before.
         """
-        end = max(self.last, 0) + 2
+        end = max(self.top, 0) + 2
         low, high, growth = self.lower(-1, end), self.upper(-1, end), math.expm1(self.step)
         low = np.maximum.accumulate(low[::-1])[::-1]  # V falls
         # Above: the chord to the first point where V is small enough.  Point i is at (i - 1) steps.
@@ -215,12 +215,12 @@ class ValueFunction:
 
 def greatest(values: Sequence[ValueFunction]) -> ValueFunction:
     """Return the greatest of several V on one lattice."""
-    first, last = min(value.first for value in values), max(value.last for value in values)
+    bottom, top = min(value.bottom for value in values), max(value.top for value in values)
     return replace(
         values[0],
-        first=first,
-        low=np.maximum.reduce([value.lower(first, last) for value in values]),
-        high=np.maximum.reduce([value.upper(first, last) for value in values]),
+        bottom=bottom,
+        low=np.maximum.reduce([value.lower(bottom, top) for value in values]),
+        high=np.maximum.reduce([value.upper(bottom, top) for value in values]),
         limit=max(value.limit for value in values),
         shift=max(value.shift for value in values),
     ).trimmed()
@@ -250,8 +250,8 @@ def _weighted(values: Array, mass: Array) -> Array:
         start, stop = int(places[0]), int(places[-1]) + 1
     row = values[start : start + total.size + stop - start - 1]
     total += ordered_dot(sliding_window_view(row, stop - start), weights[start:stop])
-    for place in places[(places < start) | (places >= stop)].tolist():
-        total += weights[place] * values[place : place + total.size]
+    for index in places[(places < start) | (places >= stop)].tolist():
+        total += weights[index] * values[index : index + total.size]
     return total
 
 

@@ -59,7 +59,13 @@ class Plan(TableDisplay, ABC):
         """
 
     def losses_in_order(self) -> Iterator[tuple[Item, int]]:
-        """Yield the same in the order of release, so that a loss may occur several times."""
+        """Yield the losses in the order of release, so that a loss may occur several times.
+
+        Yields
+        ------
+        tuple of Item and int
+            A loss, or parallel plans, and how often it is released in a row.
+        """
         return self.losses()
 
     @abstractmethod

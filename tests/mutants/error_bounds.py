@@ -621,12 +621,12 @@ TERMS = {
             "np.full(below.size, self.high[0])",
         ),
         "above a lattice": Dropped(
-            ValueFunction, "upper", "np.full(max(last - self.last, 0), self.high[-1])",
-            "np.zeros(max(last - self.last, 0))",
+            ValueFunction, "upper", "np.full(max(top - self.top, 0), self.high[-1])",
+            "np.zeros(max(top - self.top, 0))",
         ),
         "the limit from below": Dropped(
-            ValueFunction, "lower", "np.full(max(last - self.last, 0), self.limit)",
-            "np.full(max(last - self.last, 0), self.low[-1])",
+            ValueFunction, "lower", "np.full(max(top - self.top, 0), self.limit)",
+            "np.full(max(top - self.top, 0), self.low[-1])",
         ),
         "epsilons between points": Dropped(
             ValueFunction, "epsilon_bounds", "math.log1p(share * growth)", "share * self.step"

@@ -20,7 +20,7 @@ from accountant import (
     Stated,
     Tight,
 )
-from accountant.composition import pairs_of_plans
+from accountant.composition import adaptive_choices
 from accountant.composition.adaptive_choices import Choices, OnePair, Ranges, stages_of, value_of
 from accountant.plans.plan import Sequential
 
@@ -167,11 +167,11 @@ def test_two_raised_splits_of_a_group_are_above_all_others(size, monkeypatch):
     plan = 3 * Grouped(PoissonSampled(GaussianLoss(1.0), 0.05), size)
     few = Tight().certify(plan, 1e-5)
     value_of.cache_clear()
-    pairs_of_plans.pairs_of_plans.cache_clear()
-    monkeypatch.setattr(pairs_of_plans, "two_above", lambda bounds: None)
+    adaptive_choices.pairs_of_plans.cache_clear()
+    monkeypatch.setattr(adaptive_choices, "two_above", lambda bounds: None)
     all_splits = Tight().certify(plan, 1e-5)
     value_of.cache_clear()
-    pairs_of_plans.pairs_of_plans.cache_clear()
+    adaptive_choices.pairs_of_plans.cache_clear()
     assert few.upper >= all_splits.upper * (1 - 2e-4)  # other points of a lattice
     assert few.upper <= all_splits.upper * 1.005
     assert few.width <= 0.01 * few.upper
@@ -186,7 +186,7 @@ def test_raised_profiles_have_means_above_the_others():
         return x, trivial, high
 
     outer, middle = [of(0.3), of(0.5)], of(0.403)
-    raised = pairs_of_plans.two_above([outer[0], middle, outer[1]])
+    raised = adaptive_choices.two_above([outer[0], middle, outer[1]])
     assert raised is not None
     shares = np.linspace(0, 1, 41)
     means = [s * raised[0][2] + (1 - s) * raised[1][2] for s in shares]
@@ -194,7 +194,7 @@ def test_raised_profiles_have_means_above_the_others():
     for (_, _, high), (_, _, before) in zip(raised, outer, strict=True):
         assert (high >= before * (1 - 1e-14)).all()
         assert (np.diff(np.diff(high) / np.diff(x)) >= -1e-13).all()
-    assert pairs_of_plans.two_above([outer[0], of(2.0), outer[1]]) is None
+    assert adaptive_choices.two_above([outer[0], of(2.0), outer[1]]) is None
 
 
 def test_deltas_and_curves_agree_with_epsilons():
