@@ -216,7 +216,7 @@ class Direction:
             part for item, _ in self.items if isinstance(item, Parallel) for part in item.distinct
         ]
         is_quick = not any(isinstance(loss_of_plan(part), ComposedLoss) for part in parts)
-        return NARROW_CHOICES if parts and is_quick else LOOSE_WIDTH
+        return NARROW_CHOICES if is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
         """Return what engines were planned for the losses at ``delta``, in this order.

@@ -44,8 +44,8 @@ from accountant.plans.plan import Item, Plan, Sequential
 STAGES = 20_000  # stages that are gone through; a plan with more of them has no V
 # Shares of delta: where V is less it need not be kept, and beyond a law's ends is no more mass.
 LEFT_OUT, CUT = 1e-9, 1e-10
-# What the lattice adds to epsilon, relative to it: at least FINEST, at most COARSEST.  WORK is what V
-# may take, in products of two numbers, where that is less than USUAL, and elsewhere.
+# What the lattice adds to epsilon, relative to it: at least FINEST, at most COARSEST.  WORK is what
+# V may take, in products of two numbers, where that is less than USUAL, and elsewhere.
 FINEST, USUAL, COARSEST = 1e-6, 2e-3, 0.02
 WORK = 5e7, 2e9
 FINER = 1.25  # the factor between the errors that are tried

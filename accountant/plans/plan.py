@@ -59,11 +59,11 @@ class Plan(TableDisplay, ABC):
         """
 
     def losses_in_order(self) -> Iterator[tuple[Item, int]]:
-        """Yield the losses in the order of release, so that a loss may occur several times.
+        """Return the losses in the order of release, so that a loss may occur several times.
 
-        Yields
-        ------
-        tuple of Item and int
+        Returns
+        -------
+        iterator of (Item, int)
             A loss, or parallel plans, and how often it is released in a row.
         """
         return self.losses()
