@@ -85,9 +85,6 @@ def schemes():
     yield Scheme("a Laplace, then 100 samples, rate .01, noise 2, as groups of 4",
                  lambda: kinds.LaplaceLoss(0.1) + kinds.Grouped(
                      100 * kinds.PoissonSampled(gaussian(0.5), 0.01), 4), 1e-6)  # fmt: skip
-    yield Scheme("2,000 times groups of 20, each split anew, rate .001, noise 2",
-                 lambda: 2000 * kinds.Grouped(kinds.PoissonSampled(gaussian(0.5), 0.001), 20),
-                 1e-6)  # fmt: skip
     yield Scheme(
         "one shuffled epoch of 1,000 batches, noise 1",
         lambda: kinds.ShuffledEpoch(gaussian(1.0), 1000),

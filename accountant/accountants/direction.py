@@ -79,6 +79,7 @@ MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law o
 MAX_CHOICES = 8
 CHOSEN = (BoundedRangeLoss, Parallel)  # items that stand for several pairs, of which one is chosen
 USUAL_CHOICES = 2e-3  # an interval of V that is wider gets the lower ends of users
+PARTS = 3  # of a parallel, so that engines narrow V
 NARROW_CHOICES = 2e-4  # a wider one is narrowed by engines where parts are single losses
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
@@ -210,12 +211,12 @@ class Direction:
     def _usual_choice_width(self) -> float:
         """The relative width of `_certify_choices` from which on engines are asked, too.
 
-        They are quick where all parts that may be chosen are single losses.
+        They are quick where few parts may be chosen, and all are single losses.
         """
-        parts = [
-            part for item, _ in self.items if isinstance(item, Parallel) for part in item.distinct
-        ]
-        is_quick = not any(isinstance(loss_of_plan(part), ComposedLoss) for part in parts)
+        parallels = [item.distinct for item, _ in self.items if isinstance(item, Parallel)]
+        is_quick = all(len(parts) <= PARTS for parts in parallels) and not any(
+            isinstance(loss_of_plan(part), ComposedLoss) for parts in parallels for part in parts
+        )
         return NARROW_CHOICES if is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:

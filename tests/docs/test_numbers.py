@@ -241,7 +241,7 @@ LEAST_ROWS = {  # that the patterns of `benchmarks.page` find
     "bench_sampled_gaussians": 3,
     "bench_evidence": 6,
     "bench_least_epsilon": 18,
-    "bench_sampling_schemes": 20,
+    "bench_sampling_schemes": 19,
     "bench_proofs": 29,
     "bench_estimators": 85,
 }
