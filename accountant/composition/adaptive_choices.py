@@ -48,6 +48,7 @@ LEFT_OUT, CUT = 1e-9, 1e-10
 # V may take, in products of two numbers, where that is less than USUAL, and elsewhere.
 FINEST, USUAL, COARSEST = 1e-6, 2e-3, 0.02
 WORK = 5e7, 2e9
+STEP = 10.0  # nats: its exponential must be a float, and losses are at most some 700
 FINER = 1.25  # the factor between the errors that are tried
 POINTS = 12.0  # deviations of the sum of all losses that V covers, about
 SPARSE_POINTS = 40  # places with mass in the tails of a law, about
@@ -224,7 +225,7 @@ def value_of(plan: Plan, decade: int) -> ValueFunction | None:
         return None
     delta = 10.0**-decade
     step = step_of(stages, CUT * delta)
-    if step is None:
+    if step is None or step > STEP:
         return None
     value = ValueFunction.after_all(step, LEFT_OUT * delta)
     return before(stages, value, CUT * delta, math.sqrt(-2 * math.log(delta) / variance))

@@ -33,7 +33,7 @@ GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
 # because the accountant's bound, computed on a grid, is larger than the Gaussian's by about this.
 # Another start takes more steps of the search, and ends at the same scale.
 NEAR_GAUSSIAN = 1.0005
-MAX_ADVANCED_ROUNDS = 300  # of more selections the Rényi bound is nearly as good, and quicker
+MAX_ADVANCED_ROUNDS = 1000  # of more selections the Rényi bound is nearly as good, and quicker
 SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 
 
