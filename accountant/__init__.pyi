@@ -37,6 +37,8 @@ from .amplification.truncated_sampling import TruncatedPoisson as TruncatedPoiss
 from .book.book import Book as Book
 from .book.chain.roles import Roles as Roles
 from .composition.certificate import Certificate as Certificate
+from .correlated_noise.amplified_matrix import AmplifiedMatrix as AmplifiedMatrix
+from .correlated_noise.balls_in_bins import BallsInBins as BallsInBins
 from .correlated_noise.banded_matrix import BandedMatrix as BandedMatrix
 from .correlated_noise.binary_tree import BinaryTree as BinaryTree
 from .correlated_noise.buffered_toeplitz import BufferedToeplitz as BufferedToeplitz
@@ -45,6 +47,7 @@ from .correlated_noise.participation import FixedEpochs as FixedEpochs
 from .correlated_noise.participation import MinSeparation as MinSeparation
 from .correlated_noise.participation import Once as Once
 from .correlated_noise.poisson_groups import cyclic_poisson as cyclic_poisson
+from .correlated_noise.spaced_poisson import SpacedPoisson as SpacedPoisson
 from .correlated_noise.strategy import Sensitivity as Sensitivity
 from .correlated_noise.strategy import sensitivity as sensitivity
 from .correlated_noise.toeplitz import Toeplitz as Toeplitz
@@ -87,6 +90,9 @@ from .losses.loss import Loss as Loss
 from .losses.mixture_of_gaussians import MixtureOfGaussians as MixtureOfGaussians
 from .losses.pure_and_approximate import ApproxLoss as ApproxLoss
 from .losses.pure_and_approximate import PureLoss as PureLoss
+from .losses.summed_noise import DiscreteGaussianSum as DiscreteGaussianSum
+from .losses.summed_noise import SkellamNoise as SkellamNoise
+from .losses.summed_noise import SummedNoiseLoss as SummedNoiseLoss
 from .losses.zcdp import ZCDPLoss as ZCDPLoss
 from .planning.allocation import allocate as allocate
 from .planning.allocation_table import Allocation as Allocation
@@ -111,6 +117,7 @@ from .plans.parallel import Stated as Stated
 from .plans.plan import Plan as Plan
 from .plans.plan import Repeat as Repeat
 from .plans.plan import Sequential as Sequential
+from .publishing.receipt import make_receipt as make_receipt
 from .reports.comparison import Comparison as Comparison
 from .reports.comparison import compare as compare
 from .reports.comparison import compare_deltas as compare_deltas

@@ -1,10 +1,11 @@
-"""Sampled Gaussians, the training of models, on two grids of settings beside dp-accounting.
+"""Sampled Gaussians, the training of models, on three grids of settings beside dp-accounting.
 
 The wide grid of 200 is fixed: an additive sequence over the logarithms of the sampling rate (1e-6
-to 1), the noise (.1 to 50), the steps (1 to 10^6) and delta (1e-12 to 1e-3).  The other has 30
+to 1), the noise (.1 to 50), the steps (1 to 10^6) and delta (1e-12 to 1e-3).  Another has 30
 settings as they are common.  Times are of a processor, of the first answer to a plan.  The peer
 gets every fifth setting of the wide grid and all others, a process of its own for each, and a
-limit of time and memory; ``--peer 200`` gives it all, ``--peer 0`` none.
+limit of time and memory; ``--peer 200`` gives it all, ``--peer 0`` none.  The third grid is drawn
+at random, with noise from .5 to 20; both answer in this process, one after the other.
 """
 
 import argparse
@@ -31,6 +32,8 @@ TYPICAL = (
     (1e-5, 1e-6, 1e-8),
 )
 TYPICAL_SETTINGS = 30
+RANDOM_SETTINGS, RANDOM_SEED, RANDOM_NOISE = 120, 41, (0.5, 20.0)
+MANY_STEPS = 500  # from here on the ratio is given again
 AIMS = {"1 step": 1e-8, "2 to 19 steps": 1e-6, "20 steps and more": 1e-8}
 
 
@@ -234,6 +237,44 @@ def report_typical(count, with_peer):
     return failed
 
 
+def random_settings(count=RANDOM_SETTINGS):
+    """Settings drawn from the whole ranges, with noise as it is used."""
+    rng, ranges = np.random.default_rng(RANDOM_SEED), (RANGES[0], RANDOM_NOISE, *RANGES[2:])
+    for _ in range(count):
+        rate, noise, steps, delta = (
+            math.exp(rng.uniform(math.log(low), math.log(high))) for low, high in ranges
+        )
+        yield Setting(rate, noise, max(round(steps), 1), delta)
+
+
+def report_random(count):
+    """Ratios of times in this process; where the peer is quicker, how far its answer is off."""
+    rows = []
+    for setting in random_settings(count):
+        seconds, found = ours(setting)
+        start = time.process_time()
+        epsilon = float(peer_epsilon(setting))
+        ratio = (time.process_time() - start) / seconds
+        rows.append((ratio, abs(error_of(epsilon, found)), setting))
+    every = np.array([ratio for ratio, _, _ in rows])
+    long = np.array([ratio for ratio, _, setting in rows if setting.steps >= MANY_STEPS])
+    right = np.array([ratio for ratio, error, _ in rows if error < 1e-2])
+    print(f"{count} random settings, noise {RANDOM_NOISE[0]:g} to {RANDOM_NOISE[1]:g}, both in one process, "
+          "first answers")  # fmt: skip
+    for name, ratios in (
+        ("all (aims 6 and 1)", every),
+        (f"from {MANY_STEPS} steps on", long),
+        ("where the peer answers to 1e-2", right),
+    ):
+        if ratios.size:
+            print(f"  {name}: {ratios.size} settings, the peer takes {np.median(ratios):.3g} times "
+                  f"our time (median), {ratios.min():.3g} at least")  # fmt: skip
+    quicker = [(error, setting) for ratio, error, setting in rows if ratio < 1]
+    errors = sorted(error for error, _ in quicker)
+    about = f", whose answers are off by {errors[0]:.1e} at least" if quicker else ""
+    print(f"  the peer is quicker: {len(quicker)} settings{about}")
+
+
 def main():
     """Print the grid, and exit with 1 where a setting had no answer."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -250,6 +291,8 @@ def main():
     print("\n".join(failed) or "  every setting was answered")
     report_peer(rows, wanted)
     more = report_typical(others, wanted > 0)
+    if wanted:
+        report_random(RANDOM_SETTINGS if not given.quick else 2)
     return 1 if failed or more else 0
 
 

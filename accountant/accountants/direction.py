@@ -56,7 +56,7 @@ from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
-from accountant.numerics.rounding import ACCURACY, ULP, round_up_to_bits
+from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP, round_up_to_bits
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
 
@@ -291,7 +291,16 @@ class Direction:
         elif interval.upper > rival and interval.width > LOOSE_WIDTH * min(interval.upper, 1e300):
             interval = _at_most(interval, self._envelope_epsilon(delta))
         interval = self._no_worse_than_pld(interval, composed.lower, delta, rival)
-        return self._near_the_largest_loss(interval, delta)
+        interval = self._near_the_largest_loss(interval, delta)
+        if interval.upper > MAX_EXPONENT and not problem.is_narrow(interval):
+            # loaded for plans of nearly no noise alone
+            from accountant.amplification.known_samples import (
+                known_samples_interval,
+            )
+
+            beyond_floats = problem.of_mechanisms(known_samples_interval(losses, delta))
+            interval = intersection(beyond_floats, interval)
+        return interval
 
     def _envelope_epsilon(self, delta: float) -> float:
         """Return the least epsilon of the `ENVELOPE_ACCOUNTANTS`."""

@@ -12,6 +12,7 @@ from accountant.cli.options import Force, Json, check_outputs, print_report, ref
 from accountant.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from accountant.training.rows import Tick
     from accountant.training.statement import TrainingStatement
 
 PROGRAM = "python -m accountant training"
@@ -111,10 +112,25 @@ def training(
     ] = False,
     max_batch: MaxBatch = None,
     rate: Rate = None,
+    all_loaders: Annotated[
+        bool,
+        typer.Option(
+            "--all-loaders",
+            help="Print what all loaders cost, which takes seconds; --json and --out have it.",
+        ),
+    ] = False,
     json: Json = None,
     out: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write the statement as a page, HTML, to FILE."),
+    ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS",
+            help="Print the record for the public registry of deployments (YAML) instead, with "
+            "what a machine cannot know from the file WORDS, registry.toml.",
+        ),
     ] = None,
     replay: Annotated[
         str | None,
@@ -145,10 +161,10 @@ def training(
       shuffled           DataLoader(shuffle=True): one random order a pass
       fixed_order        the same batches in every pass
 
-    The statement has epsilon for it, what every other loader would cost at the same noise, for
-    one record more or less, blanked or replaced, with and without microbatches, for users with
-    --examples-per-user, and what must be true of the code. With --epsilon and no --noise the
-    least noise is found; with --epsilon, --noise and no --epochs, the longest run.
+    The statement has epsilon for it, for one record more or less, blanked or replaced, for users
+    with --examples-per-user, and what must be true of the code; with --all-loaders also what every
+    other loader would cost at the same noise, with and without microbatches. With --epsilon and no
+    --noise the least noise is found; with --epsilon, --noise and no --epochs, the longest run.
 
     --opacus reads what accountant.formats.opacus.opacus_record(engine, loader) returned, written
     by json.dump: the loader is that of the run, and --epochs and --batch only check it.
@@ -157,12 +173,15 @@ def training(
     --loader shuffled; python -m accountant training --examples 60000 --batch 512 --epochs 20
     --epsilon 3 --loader poisson --out statement.html --json statement.json;
     python -m accountant training --replay statement.json;
-    python -m accountant training --opacus run.json --epochs 20
+    python -m accountant training --opacus run.json --epochs 20;
+    python -m accountant training --replay statement.json --registry registry.toml > model.yaml
 
     Exit status: 0 answered, 1 a replayed statement says other numbers, 2 bad usage,
     130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.files import write_text
+    from accountant.publishing.deployments_registry import read_stated, record_of_training
+    from accountant.training.rows import MOST_ROWS
 
     options = {
         "examples": examples, "batch": batch, "epochs": epochs, "steps": steps, "noise": noise,
@@ -173,49 +192,54 @@ def training(
     given_options = {name: value for name, value in options.items() if value is not None}
     check_outputs(json, out=out)
     refuse_existing("--out", out, force)
+    stated = None if registry is None else read_stated(registry, "-")
     if replay is not None and (given_options or opacus is not None):
         raise CommandLineError("--replay is given alone: the file says what the run was")
-    if replay is not None:
-        statement = _replayed(replay)
-    elif opacus is not None:
-        statement = _of_opacus(opacus, given_options)
-    else:
-        statement = _of_options(given_options)
-    print_report(statement, json)
-    write_text(json, statement.to_json())
-    if out is not None:
-        from accountant.reports.training_page import training_page
+    with progress_bar(MOST_ROWS) as tick:
+        if replay is not None:
+            statement = _replayed(replay)
+        elif opacus is not None:
+            statement = _of_opacus(opacus, given_options, tick)
+        else:
+            statement = _of_options(given_options, tick)
+        report = statement.text(all_loaders)
+        if stated is not None:
+            report = record_of_training(statement, stated)
+        document = "" if json is None else statement.to_json()
+        page = ""
+        if out is not None:
+            from accountant.reports.training_page import training_page
 
-        page_options = given_options if opacus is None else {"opacus": opacus, **given_options}
-        write_text(out, training_page(statement, _command_line(page_options)))
+            page_options = given_options if opacus is None else {"opacus": opacus, **given_options}
+            page = training_page(statement, _command_line(page_options))
+    print_report(report, json)
+    write_text(json, document)
+    write_text(out, page)
 
 
-def _of_options(given_options: dict[str, Any]) -> TrainingStatement:
+def _of_options(given_options: dict[str, Any], tick: Tick) -> TrainingStatement:
     """Return the statement of the run that options describe."""
     from accountant.errors import ParameterError
     from accountant.training.dp_sgd import dp_sgd
-    from accountant.training.rows import MOST_ROWS
 
     facts = _with_numbers(given_options)
     for name in ("examples", "batch"):
         if name not in facts:
             raise CommandLineError(f"give --{name}; {PROGRAM} --help explains it")
     try:
-        with progress_bar(MOST_ROWS) as tick:
-            return dp_sgd(**facts, on_row=tick)
+        return dp_sgd(**facts, on_row=tick)
     except ParameterError as error:
         option = f"--{error.argument.replace('_', '-')}"
         raise ParameterError(option, error.value, error.allowed) from None
 
 
-def _of_opacus(name: str, given_options: dict[str, Any]) -> TrainingStatement:
+def _of_opacus(name: str, given_options: dict[str, Any], tick: Tick) -> TrainingStatement:
     """Return the statement of the run whose history and loader a file of `opacus_record` holds."""
     import json
 
     from accountant.errors import ParameterError
     from accountant.files import read_text
     from accountant.formats.opacus_statement import statement_of_opacus
-    from accountant.training.rows import MOST_ROWS
 
     for option in given_options:
         if option not in OPTIONS_OF_OPACUS:
@@ -227,8 +251,7 @@ def _of_opacus(name: str, given_options: dict[str, Any]) -> TrainingStatement:
         record = None
     if not isinstance(record, dict):
         raise ParameterError("--opacus", name, OPACUS_RECORD)
-    with progress_bar(MOST_ROWS) as tick:
-        return statement_of_opacus(record, on_row=tick, **_with_numbers(given_options))
+    return statement_of_opacus(record, on_row=tick, **_with_numbers(given_options))
 
 
 def _with_numbers(given_options: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,9 @@ from accountant.amplification.sampling_without_replacement import SampledWithout
 from accountant.amplification.shuffling import Shuffled
 from accountant.amplification.single_pass import OnePass, ShuffledEpoch
 from accountant.amplification.truncated_sampling import TruncatedPoisson
+from accountant.correlated_noise.amplified_matrix import AmplifiedMatrix
+from accountant.correlated_noise.balls_in_bins import BallsInBins
+from accountant.correlated_noise.spaced_poisson import SpacedPoisson
 from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.discrete_gaussian import DiscreteGaussianLoss
 from accountant.losses.discrete_laplace import DiscreteLaplaceLoss
@@ -28,17 +31,19 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from accountant.losses.summed_noise import SummedNoiseLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.plans.declared_releases import PLAN_FIELD_KINDS, PlanField
 from accountant.plans.parallel import Parallel, Stated
 from accountant.plans.plan import DECLARED_PLAN_KINDS, Plan, Repeat, Sequential
 
 OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
-    ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss,
-    Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled,
-    PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled,
-    ShuffledEpoch, Stated, TruncatedPoisson, ZCDPLoss,
+    AmplifiedMatrix, ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss,
+    GaussianLoss, Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel,
+    PoissonSampled, PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement,
+    Sequential, Shuffled, ShuffledEpoch, Stated, SummedNoiseLoss, TruncatedPoisson, ZCDPLoss,
 )  # fmt: skip
+OWN_PLAN_FIELDS: tuple[type[PlanField], ...] = (BallsInBins, SpacedPoisson)
 
 
 def plan_kinds() -> dict[str, type[Plan]]:
@@ -63,7 +68,7 @@ def _declared_kinds() -> dict[str, type[Plan]]:
 def plan_field_kinds() -> dict[str, type[PlanField]]:
     """Return every class of values inside plans, such as strategy matrices, by its name."""
     _load_other_packages()
-    return PLAN_FIELD_KINDS
+    return PLAN_FIELD_KINDS | {cls.__name__: cls for cls in OWN_PLAN_FIELDS}
 
 
 def constructor_fields(kind: type[Any]) -> dict[str, inspect.Parameter]:

@@ -9,7 +9,7 @@ from accountant.plans.adjacency import SAMPLING_RELATIONS, Adjacency
 from accountant.plans.plan import Plan
 from accountant.table_display import TableDisplay
 from accountant.training.loaders import check_loader
-from accountant.training.rows import RECORD, USER, TrainingCost
+from accountant.training.rows import RECORD, USER, RunCosts, TrainingCost
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import record_scheme
 
@@ -30,8 +30,9 @@ class StatementFacts(TableDisplay):
         The delta at which epsilon is stated.
     relation : str
         "add-remove", "zero-out" or "replace-one": the neighbours of `epsilon` and `plan`.
-    rows : tuple of TrainingCost
-        What the run costs under every loader, relation and unit of privacy.
+    rows : RunCosts
+        What the run costs under every loader, relation and unit of privacy: a sequence of
+        `TrainingCost`, each of which is computed when it is asked for.
     found : str
         "noise" or "epochs" if that was computed from a target epsilon; "" if both were given.
     target : float, optional
@@ -52,7 +53,7 @@ class StatementFacts(TableDisplay):
     noise: float
     delta: float
     relation: Adjacency
-    rows: tuple[TrainingCost, ...]
+    rows: RunCosts
     found: str = ""
     target: float | None = None
     own_delta: bool = False
@@ -90,19 +91,19 @@ class StatementFacts(TableDisplay):
         ParameterError
             If the statement has no such row.
         """
-        row_key = (
+        key = (
             self.run.loader if loader is None else check_loader("loader", loader),
             unit,
             self.relation if relation is None else relation,
             self.run.microbatching if microbatching is None else microbatching,
         )
-        for cost in self.rows:
-            if (cost.loader, cost.unit, cost.relation, cost.microbatching) == row_key:
-                return cost
+        for known_key in self.rows.row_keys():
+            if key == known_key:
+                return self.rows.row(*known_key)
         allowed = (
             "a row of the statement: users need examples_per_user, and the run's microbatching"
         )
-        raise ParameterError("row", row_key, allowed)
+        raise ParameterError("row", key, allowed)
 
     @property
     def relations(self) -> tuple[Adjacency, ...]:

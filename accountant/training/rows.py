@@ -11,9 +11,9 @@ the two differ, or why nothing bounds the run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import final, overload
 
 from accountant.accountants.rdp import RDP
 from accountant.accountants.tight import Tight
@@ -51,7 +51,7 @@ class TrainingCost:
         Upper end, rounded up; infinite where no bound is known.
     note : str
         "" where the ends meet.  Why they differ: "group", the upper end is by group privacy;
-        "order", it is for any order of the records; "bound", it is by another inequality.  Or why
+        "bound", it is by another inequality, or by the lesser of two.  Or why
         there is no bound: "none", as no theorem is known; "batches", as a pass without the record
         has a batch less; "microbatches", as a removed record changes the microbatches of others.
     """
@@ -66,59 +66,102 @@ class TrainingCost:
 
 
 Tick = Callable[[], None]
+RowKey = tuple[str, str, Adjacency, bool]  # loader, unit, relation, microbatching
 # the number of rows: of records without and with microbatches, and of users
 MOST_ROWS = 3 * len(LOADERS) * len(SAMPLING_RELATIONS)
 
 
-def rows_of(
-    run: TrainingRun, noise: float, delta: float, tick: Tick = lambda: None
-) -> tuple[TrainingCost, ...]:
-    """Return the rows of all loaders: a record's with and without microbatches, then a user's."""
-    wanted = [
-        (loader, RECORD, relation, micro)
-        for micro in (False, True)
-        for relation in SAMPLING_RELATIONS
-        for loader in LOADERS
-    ]
-    if run.examples_per_user is not None:
-        wanted += [
-            (loader, USER, relation, run.microbatching)
+@final
+class RunCosts(Sequence[TrainingCost]):
+    """The rows of a statement: what a run costs under every loader, for every unit of privacy.
+
+    A row is computed when it is asked for, and kept.  As a sequence it has all rows, a record's
+    without and with microbatches, then a user's: to go through it computes all of them.
+
+    Parameters
+    ----------
+    run : TrainingRun
+        Records, batches, steps and the loader.
+    noise : float
+        The noise multiplier.
+    delta : float
+        The delta of all rows.
+    tick : callable
+        Called after each row that is computed.
+    known : iterable of TrainingCost
+        Rows that need not be computed.
+    """
+
+    def __init__(
+        self,
+        run: TrainingRun,
+        noise: float,
+        delta: float,
+        tick: Tick = lambda: None,
+        known: Iterable[TrainingCost] = (),
+    ) -> None:
+        self._run, self._noise, self._delta, self._tick = run, noise, delta, tick
+        self._intervals: dict[tuple[Plan, float], tuple[float, float]] = {}
+        self._rows = {(r.loader, r.unit, r.relation, r.microbatching): r for r in known}
+
+    def row_keys(self) -> list[RowKey]:
+        """Return loader, unit, relation and microbatching of all rows, in their order."""
+        units = [(RECORD, False), (RECORD, True)]
+        if self._run.examples_per_user is not None:
+            units.append((USER, self._run.microbatching))
+        return [
+            (loader, unit, relation, micro)
+            for unit, micro in units
             for relation in SAMPLING_RELATIONS
             for loader in LOADERS
         ]
-    run_costs = RunCosts(run, noise, delta)
-    costs: dict[tuple[str, str, Adjacency, bool], TrainingCost] = {}
-    for loader, unit, relation, micro in wanted:
-        # Where records are drawn independently, a blank one costs what a removed one does, whose
-        # row came before: add-remove is the first of `SAMPLING_RELATIONS`.
-        if relation is ZERO_OUT and loader in INDEPENDENT:
-            cost = replace(costs[loader, unit, ADD_REMOVE, micro], relation=relation)
-        else:
-            cost = run_costs.cost(loader, unit, relation, micro)
-        costs[loader, unit, relation, micro] = cost
-        tick()
-    return tuple(costs.values())
 
+    def row(self, loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
+        """Return the row of a loader, a unit and a relation, computed at its first use."""
+        key = loader, unit, relation, micro
+        if key not in self._rows:
+            # Where records are drawn independently, a blank one costs what a removed one does.
+            if relation is ZERO_OUT and loader in INDEPENDENT:
+                removed = self.row(loader, unit, ADD_REMOVE, micro)
+                self._rows[key] = replace(removed, relation=relation)
+            else:
+                self._rows[key] = self.cost(loader, unit, relation, micro)
+            self._tick()
+        return self._rows[key]
 
-class RunCosts:
-    """What a run costs at one delta; the intervals of plans are computed once for all rows."""
+    def __len__(self) -> int:
+        return len(self.row_keys())
 
-    def __init__(self, run: TrainingRun, noise: float, delta: float) -> None:
-        self._run, self._noise, self._delta = run, noise, delta
-        self._brackets: dict[Plan, tuple[float, tuple[float, float]]] = {}  # width and interval
+    @overload
+    def __getitem__(self, index: int) -> TrainingCost: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[TrainingCost, ...]: ...
+    def __getitem__(self, index: int | slice) -> TrainingCost | tuple[TrainingCost, ...]:
+        if isinstance(index, slice):
+            return tuple(self.row(*key) for key in self.row_keys()[index])
+        return self.row(*self.row_keys()[index])
 
-    def bracket(self, plan: Plan, width: float) -> tuple[float, float]:
-        """Return an interval around a plan's epsilon: of this width, or of another one if known.
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RunCosts):
+            return NotImplemented
+        return self._asked == other._asked
 
-        Only `FINE` is insisted on.  Other rows take any interval that was computed before for the
-        same plan: a `LOOSE` one also where `COARSE` is asked for.
-        """
-        if plan not in self._brackets or (width == FINE and self._brackets[plan][0] > width):
-            self._brackets[plan] = width, Tight(width).bracket(plan, self._delta)
-        return self._brackets[plan][1]
+    def __hash__(self) -> int:
+        return hash(self._asked)
+
+    @property
+    def _asked(self) -> tuple[TrainingRun, float, float]:
+        return self._run, self._noise, self._delta
+
+    def _interval(self, plan: Plan, width: float) -> tuple[float, float]:
+        """Return an interval of this width around a plan's epsilon, for all rows of the plan."""
+        key = plan, width
+        if key not in self._intervals:
+            self._intervals[key] = Tight(width).bracket(plan, self._delta)
+        return self._intervals[key]
 
     def cost(self, loader: str, unit: str, relation: Adjacency, micro: bool) -> TrainingCost:
-        """Return what the run costs a record or a user with this loader, for these neighbours."""
+        """Compute what the run costs a record or a user with this loader, for these neighbours."""
         run = self._run
         scheme_of = record_scheme if unit == RECORD else user_scheme
         scheme = scheme_of(run, self._noise, loader, relation, microbatching=micro)
@@ -129,14 +172,14 @@ class RunCosts:
             if is_above and unit == USER and is_long(run, loader):
                 return 0.0, RDP().epsilon(plan, self._delta)  # its mixtures would take long
             if is_above and is_this_run:
-                return self.bracket(plan, FINE)
+                return self._interval(plan, FINE)
             is_wide = is_above and (scheme.note or loader == "truncated_poisson")
-            return self.bracket(plan, LOOSE if is_wide else COARSE)
+            return self._interval(plan, LOOSE if is_wide else COARSE)
 
         lower, upper = certified(scheme, certify)
         # Lower ends rest on shares of records and on square roots that were rounded up: each moves
         # the end by far less than 1e-12 of itself.
-        if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
+        if unit == USER or loader in PASSES:
             lower *= 1 - 1e-12
         # A record's scheme has a plan with an epsilon, or a note of `UNBOUNDED`; a user's may have
         # no plan above.

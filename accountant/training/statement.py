@@ -24,7 +24,7 @@ from accountant.training import words
 from accountant.training.document import ARGUMENTS, check_same, read_document, to_text
 from accountant.training.facts import StatementFacts
 from accountant.training.loaders import LOADERS, TITLES
-from accountant.training.rows import RECORD, USER, rows_of
+from accountant.training.rows import RECORD, USER, RunCosts
 from accountant.training.run import TrainingRun
 from accountant.training.schemes import record_scheme
 
@@ -51,8 +51,9 @@ class TrainingStatement(StatementFacts):
         The delta at which epsilon is stated.
     relation : str
         "add-remove", "zero-out" or "replace-one": the neighbours of `epsilon` and `plan`.
-    rows : tuple of TrainingCost
-        What the run costs under every loader, relation and unit of privacy.
+    rows : RunCosts
+        What the run costs under every loader, relation and unit of privacy: a sequence of
+        `TrainingCost`, each of which is computed when it is asked for.
     found : str
         "noise" or "epochs" if that was computed from a target epsilon; "" if both were given.
     target : float, optional
@@ -77,6 +78,21 @@ class TrainingStatement(StatementFacts):
     """
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, all_loaders: bool = False) -> str:
+        """Return the statement as a page of text.
+
+        Parameters
+        ----------
+        all_loaders : bool
+            Whether to add the table of all loaders, which takes seconds to compute.
+
+        Returns
+        -------
+        str
+            Lines of at most 80 characters.
+        """
         lines = ["DP-SGD privacy statement", "", *_filled(words.run_words(self)), ""]
         lines += [f"    {line}" for line in words.cost_words(self)]
         if self.user_epsilon is not None:
@@ -88,21 +104,21 @@ class TrainingStatement(StatementFacts):
         lines += [""] * bool(words.warnings(self))
         for warning in words.warnings(self):
             lines += _filled(f"! {warning}", 2)
-        lines += [
-            "",
-            "Epsilon of every loader at the same noise, length and delta (*: of this run)",
-        ]
-        # The table has the largest number of digits, from 4 to 1, at which its lines fit the page.
-        tables = [_epsilon_table(self, digits) for digits in (4, 3, 2, 1)]
-        lines += [
-            "",
-            *next((table for table in tables if max(map(len, table)) <= WIDTH), tables[-1]),
-        ]
+        if all_loaders:
+            lines += [
+                "",
+                "Epsilon of every loader at the same noise, length and delta (*: of this run)",
+            ]
+            # The table has the largest number of digits, from 4 to 1, that fits the page.
+            tables = [_epsilon_table(self, digits) for digits in (4, 3, 2, 1)]
+            fitting = (table for table in tables if max(map(len, table)) <= WIDTH)
+            lines += ["", *next(fitting, tables[-1])]
         if self.run.examples_per_user is None:
             lines += ["", *_filled("Users: no bound is possible without examples_per_user.")]
-        lines.append("")
-        for note in words.notes(self):
-            lines += _filled(note)
+        if all_loaders:
+            lines.append("")
+            for note in words.notes(self):
+                lines += _filled(note)
         lines += ["", "Assumptions"]
         for assumption in words.assumptions(self):
             lines += _filled(f"- {assumption}", 2)
@@ -175,7 +191,7 @@ def statement_of(
 ) -> TrainingStatement:
     """Return the statement of a run whose noise and delta are given.
 
-    ``on_row`` is called while rows are computed, to show progress.
+    ``on_row`` is called whenever a row is computed, to show progress.
     """
     adjacency = check_relation("relation", relation, SAMPLING_RELATIONS)
     noise_multiplier, checked_delta = (
@@ -187,10 +203,10 @@ def statement_of(
         noise=noise_multiplier,
         delta=checked_delta,
         relation=adjacency,
-        rows=rows_of(run, noise_multiplier, checked_delta, on_row),
+        rows=RunCosts(run, noise_multiplier, checked_delta, on_row),
     )
     if run.loader == "truncated_poisson":  # Its trade-off curve would take long.
-        advantage_upper, power_upper = _rates_of_epsilon(statement.row().upper, checked_delta)
+        advantage_upper, power_upper = rates_of_epsilon(statement.row().upper, checked_delta)
     else:
         # Each plan above costs at least as much as the run, so the least of their rates is a bound.
         scheme = record_scheme(
@@ -202,7 +218,7 @@ def statement_of(
     return replace(statement, advantage=advantage_upper, found_records=power_upper)
 
 
-def _rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
+def rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
     """Return the largest advantage and power of a test that (epsilon, delta) admits, rounded up.
 
     Let f(x) be the least false-negative rate at the false-positive rate x, and a the rate

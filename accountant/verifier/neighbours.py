@@ -25,6 +25,7 @@ RELATIONS = (
 )
 # The neighbours of nodes of these kinds where the plan states none.
 OF_KIND = {
+    "AmplifiedMatrix": ADD_REMOVE,
     "RandomizedResponse": "local-replace",
     "SampledWithoutReplacement": REPLACE_ONE,
     "ShuffledEpoch": ZERO_OUT,

@@ -1,15 +1,19 @@
-"""Google's statistical cases: they are read right, and a few of each family are judged right.
+"""Held-out suites: a few of Google's cases of each family, and all published values.
 
-`make heldout` runs all of them.
+`make heldout` runs all suites, beside the real packages.
 """
 
+import importlib.util
 import zlib
 from collections import Counter
 from dataclasses import replace
 
+import mpmath
 import pytest
 
 from audits import Outcome
+from tests.docs.blocks import DOCS
+from tests.heldout.__main__ import peer_rows
 from tests.heldout.controls import (
     controls,
     examine,
@@ -18,6 +22,16 @@ from tests.heldout.controls import (
     read_cases,
     reference_deviation,
 )
+from tests.heldout.peer_rows import (
+    PASSED,
+    REFUSED,
+    VERDICTS,
+    PeerRow,
+    judged,
+    reasons_of,
+    table_of,
+)
+from tests.heldout.published_values import autodp_rows, opendp_rows, renyi_divergences
 from tests.heldout.read_textproto import flat_case, read_message, tokens
 
 CASES = read_cases()
@@ -93,3 +107,57 @@ def test_a_few_runs_show_what_they_can(control):
     result = examine(control, FEW_RUNS, zlib.crc32(control.name.encode()))
     assert result.agrees
     assert control.is_true or result.outcome is Outcome.FALSIFIED
+
+
+def test_every_value_of_autodp_and_opendp_is_ours():
+    rows = [*autodp_rows(), *opendp_rows()]
+    counts = Counter((row.suite, row.verdict) for row in rows)
+    assert counts == {
+        ("autodp, Poisson samples", PASSED): 1344,
+        ("opendp, zCDP", PASSED): 14,
+        ("opendp, zCDP", REFUSED): 12,
+    }
+    page = (DOCS / "other-libraries.md").read_text(encoding="utf-8")
+    assert "| autodp: Rényi divergences of Poisson samples | 1,344 | 1,344 | | |" in page
+    assert "| opendp: δ and ε of zCDP | 26 | 14 | | 12 |" in page
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "order"),
+    # where ours is furthest below and above what autodp's tests state
+    [(0.05, 10.0, 1.25), (0.01, 1.0, 2.25), (0.01, 10.0, 1.25)],
+)
+def test_divergences_that_differ_most_are_right(rate, noise, order):
+    """The divergence of the mixture from the noise, by quadrature in 25 digits."""
+    with mpmath.workdps(25):
+        q, s, a = (mpmath.mpf(str(one)) for one in (rate, noise, order))
+
+        def integrand(x):
+            ratio = 1 - q + q * mpmath.exp((2 * x - 1) / (2 * s * s))
+            return mpmath.npdf(x, 0, s) * ratio**a
+
+        ends = [k * s for k in range(-12, 13, 2)] + [order + 12 * s]
+        truth = float(mpmath.log(mpmath.quad(integrand, ends)) / (a - 1))
+    assert float(renyi_divergences(rate, noise, 1, [order])[0]) == pytest.approx(truth, rel=1e-12)
+
+
+def test_rows_become_a_table_and_reasons():
+    rows = [
+        PeerRow("one", "a", PASSED),
+        judged("one", "b", True, "narrower"),
+        judged("one", "c", False, why="2, not 1"),
+        PeerRow("two", "d", REFUSED, "too long"),
+    ]
+    head, first, second = table_of(rows)
+    assert head.split() == ["suite", "cases", *VERDICTS]
+    assert first.split() == ["one", "3", "1", "1", "0", "1"]
+    assert second.split() == ["two", "1", "0", "0", "1", "0"]
+    assert reasons_of(rows) == [
+        "one, better, 1: narrower", "one, DISAGREES, 1: 2, not 1", "two, refused, 1: too long",
+    ]  # fmt: skip
+
+
+def test_a_suite_whose_library_is_absent_is_said_and_has_no_rows(monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert peer_rows("PLD_accounting") == []
+    assert "PLD_accounting is not installed" in capsys.readouterr().out

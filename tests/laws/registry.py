@@ -77,7 +77,9 @@ from tests.laws import (
     test_repeated,
     test_replays,
     test_sampled_renyi,
+    test_sampled_steps,
     test_sampler,
+    test_summed_noise,
     test_values,
 )
 from tests.mutants import (
@@ -123,10 +125,12 @@ from tests.mutants import (
     repeated,
     replays,
     sampled_renyi,
+    sampled_steps,
     searches,
     selection,
     sign_vote,
     specimens,
+    summed_noise,
     vectors,
     verification,
     wrappers,
@@ -310,6 +314,16 @@ register(
 )  # fmt: skip
 
 register(
+    "sums of clients", lambda patched: under(patched, test_summed_noise.violation),
+    {patched.__name__: (patched, None) for patched in summed_noise.BOUNDS},
+)  # fmt: skip
+
+register(
+    "vectors of clients", lambda patched: under(patched, test_summed_noise.wrap_violation),
+    {patched.__name__: (patched, None) for patched in summed_noise.VECTORS},
+)  # fmt: skip
+
+register(
     "sampled_renyi", lambda patched: under(patched, test_sampled_renyi.violation),
     {patched.__name__: (patched, None) for patched in sampled_renyi.MUTANTS},
 )  # fmt: skip
@@ -328,6 +342,10 @@ register(
     "sensitivities of strategies",
     lambda patched: under(patched, test_correlated_noise.violation),
     {patched.__name__: (patched, None) for patched in correlated_noise.MUTANTS},
+)  # fmt: skip
+register(
+    "runs of random steps", lambda patched: under(patched, test_sampled_steps.violation),
+    {patched.__name__: (patched, None) for patched in sampled_steps.MUTANTS},
 )  # fmt: skip
 register(
     "noise of strategies", lambda patched: under(patched, test_correlated_noise.grid_violation),

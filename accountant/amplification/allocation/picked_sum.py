@@ -58,6 +58,16 @@ class ScoreLaw:
         trimmed = masses[below : masses.size - above]
         return ScoreLaw(self.start + other.start + below, trimmed)
 
+    def plus(self, other: ScoreLaw, weight: float) -> ScoreLaw:
+        """Return the masses of this law and ``weight`` times those of another."""
+        start = min(self.start, other.start)
+        end = max(law.start + law.masses.size for law in (self, other))
+        masses = np.zeros(end - start)
+        for law, share in ((self, 1.0), (other, weight)):
+            offset = law.start - start
+            masses[offset : offset + law.masses.size] += share * law.masses
+        return ScoreLaw(start, masses)
+
     def power(self, count: int) -> ScoreLaw:
         """Return the law of the sum of ``count`` independent scores."""
         if count == 0:
@@ -100,11 +110,30 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
 
     ``step`` is the loss of one step, Gaussian or with finitely many outcomes.
     """
+    laws = score_laws(step, steps, picks)
+    if laws is None:
+        return NO_LOSS
+    law_p, law_q, points = laws
+    unpicked = law_q.power(steps - picks)
+    with_record, without_record = (
+        law_p.power(picks).times(unpicked),
+        law_q.power(picks).times(unpicked),
+    )
+    # A convolution adds an ULP for each of its terms, and as often as there are steps.
+    of_step = CELL_ROUND_OFF + step.rounding + (with_record.masses.size + points) * ULP
+    return merged_pair(with_record, without_record).with_rounding(2 * steps * of_step)
+
+
+def score_laws(step: Loss, steps: int, picks: int) -> tuple[ScoreLaw, ScoreLaw, int] | None:
+    """Return the laws of one step's score, picked and not, and how many outcomes a step has.
+
+    None if the step has other than finitely many outcomes and is not Gaussian.
+    """
     if isinstance(step, GaussianLoss):
         edges = cell_edges(step.mu, picks / steps)
         outcomes = gaussian_cells(edges, step.mu), gaussian_cells(edges, 0.0)
     elif step.infinity or step.loss_pmf is None:
-        return NO_LOSS
+        return None
     else:
         losses, p = step.loss_pmf
         q = p * np.exp(-losses)
@@ -121,14 +150,7 @@ def picked_sum_pair(step: Loss, steps: int, picks: int) -> Loss:
         ScoreLaw(lowest, np.asarray(np.bincount(points - lowest, masses), dtype=float))
         for masses in (p, q)
     )
-    unpicked = law_q.power(steps - picks)
-    with_record, without_record = (
-        law_p.power(picks).times(unpicked),
-        law_q.power(picks).times(unpicked),
-    )
-    # A convolution adds an ULP for each of its terms, and as often as there are steps.
-    of_step = CELL_ROUND_OFF + step.rounding + (with_record.masses.size + points.size) * ULP
-    return merged_pair(with_record, without_record).with_rounding(2 * steps * of_step)
+    return law_p, law_q, points.size
 
 
 def _ratio(p: Array, q: Array) -> Array:

@@ -5,9 +5,12 @@ import json
 import pytest
 
 from accountant import (
+    AmplifiedMatrix,
     ApproxLoss,
+    BallsInBins,
     BoundedRangeLoss,
     DiscreteGaussianLoss,
+    DiscreteGaussianSum,
     DiscreteLaplaceLoss,
     GaussianLoss,
     Grouped,
@@ -26,7 +29,11 @@ from accountant import (
     Sequential,
     Shuffled,
     ShuffledEpoch,
+    SkellamNoise,
+    SpacedPoisson,
     Stated,
+    SummedNoiseLoss,
+    Toeplitz,
     TruncatedPoisson,
     ZCDPLoss,
 )
@@ -39,6 +46,7 @@ PLANS = [
     0 * ApproxLoss(0.0, 1e-9),
     2 * DiscreteLaplaceLoss(3.0, 2),
     DiscreteGaussianLoss(3.0, 2),
+    SummedNoiseLoss(DiscreteGaussianSum(0.7, 30), 2) + SummedNoiseLoss(SkellamNoise(0.3), 1),
     7 * GaussianLoss(1 / 3) + 5 * LaplaceLoss(1e-300),
     Sequential([]),
     Parallel([BoundedRangeLoss(0.5), ZCDPLoss(0.1), ZCDPLoss(0.1, 0.3)]),
@@ -52,6 +60,8 @@ PLANS = [
     PoissonSampled(Stated(LaplaceLoss(1.0), "replace-one"), 0.5, "replace-one"),
     2 * RandomAllocation(Gaussian(1.1), 100, picks=2, epochs=3),
     ShuffledEpoch(GaussianLoss(0.5), 40, "replace-one"),
+    3 * AmplifiedMatrix(Toeplitz((1.0, 0.5), 20), 2.0, BallsInBins(10), relation="zero-out"),
+    AmplifiedMatrix(Toeplitz((1.0, 0.5), 20), 2.0, SpacedPoisson(0.1, 2)).reversed,
     ShuffledEpoch(GaussianLoss(0.5), 40) + OnePass(LaplaceLoss(0.3), 40),
     3 * Repeated(Gaussian(5.0), NegativeBinomialTries(0.5, 0.01)),
     Grouped(NoisyMax(2.0, noise="laplace"), 4),
