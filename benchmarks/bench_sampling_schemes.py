@@ -81,6 +81,19 @@ def schemes():
                  event=events.SelfComposedDpEvent(events.MixtureOfGaussiansDpEvent(
                      2.0, range(5), [math.comb(4, j) * 0.01**j * 0.99 ** (4 - j) for j in range(5)]),
                      100))  # fmt: skip
+    # chosen with all earlier answers: no peer follows choices, and no figure is published
+    yield Scheme("20 exponential, noise 10, then 1,000 samples, rate .01, noise 1",
+                 lambda: 20 * kinds.BoundedRangeLoss(0.1) + 1000 * kinds.PoissonSampled(
+                     gaussian(1.0), 0.01), 1e-6)  # fmt: skip
+    yield Scheme("5 x 5 exponential and a Gaussian, noise 2 and 5",
+                 lambda: 5 * (5 * kinds.BoundedRangeLoss(0.5) + gaussian(0.2)), 1e-6)  # fmt: skip
+    yield Scheme("10 choices of Laplace, Gaussian and 20 samples, then a Gaussian",
+                 lambda: 10 * kinds.Parallel([kinds.LaplaceLoss(0.3), gaussian(0.2),
+                     20 * kinds.PoissonSampled(gaussian(1.0), 0.01)]) + gaussian(0.5),
+                 1e-6)  # fmt: skip
+    yield Scheme("a Laplace, then 100 samples, rate .01, noise 2, as groups of 4",
+                 lambda: kinds.LaplaceLoss(0.1) + kinds.Grouped(
+                     100 * kinds.PoissonSampled(gaussian(0.5), 0.01), 4), 1e-6)  # fmt: skip
     yield Scheme(
         "one shuffled epoch of 1,000 batches, noise 1",
         lambda: kinds.ShuffledEpoch(gaussian(1.0), 1000),

@@ -9,7 +9,9 @@ epsilons that is a binomial; for up to a thousand different ones the engines of
 optimal.
 
 Exponential mechanisms cost less than randomised responses of their epsilon, because the losses of
-one release lie in a range of length epsilon, not 2 epsilon (`bounded_range_composition`).
+one release lie in a range of length epsilon, not 2 epsilon.  If all of them are chosen in advance,
+the worst choice is one pair for all; if each may follow the answers so far, it is a strategy
+(`accountant.composition.value_function`).
 
 References: Kairouz, Oh & Viswanath (2015), Theorems 3.3 (equal epsilons) and 3.5 (martingale);
 Murtagh & Vadhan (2016) (unequal ones); Dong, Durfee & Rogers (2020) (bounded range).
@@ -19,18 +21,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from accountant.accountants.base import Accountant
 from accountant.accountants.basic import Basic
-from accountant.accountants.bounded_range_composition import (
-    MAX_ADAPTIVE_RELEASES,
-    adaptive_delta,
-    adaptive_epsilon,
-    nonadaptive_epsilon,
-)
 from accountant.composition.composition import Composition, EpsilonProblem
 from accountant.composition.engine import certify, delta_interval
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
@@ -39,10 +35,14 @@ from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.loss import single_loss
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics import Array
+from accountant.numerics.logspace import log1mexp
 from accountant.numerics.rounding import ULP, round_up
-from accountant.numerics.search import smallest_root
+from accountant.numerics.search import falling_root, smallest_root
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan
+
+if TYPE_CHECKING:
+    from accountant.composition.value_function import ValueFunction
 
 # With more releases of one epsilon the binomial takes seconds, and another bound is computed.
 MAX_BINOMIAL_RELEASES = 10**8
@@ -50,9 +50,9 @@ MAX_DISTINCT_EPSILONS = 1000  # of more, the martingale bound is taken: it needs
 WIDTH = 1e-8  # width of the interval around the epsilon of unequal releases, relative to epsilon
 # For more exponential mechanisms, all chosen in advance, their own bound is not computed.
 MAX_NONADAPTIVE_RELEASES = 1000
-# Ranges, in nats, for which the recursion of adaptive releases is computed: its exponentials of one
-# range must be finite, and those of a sixteenth of a range differ from 1.
-MIN_RANGE, MAX_RANGE = 1e-12, 5.0
+# V is computed for deltas of at least a power of ten, whose exponent is a multiple of this.
+DIGITS_OF_DELTA = 6
+LATTICE_DELTA = 1e-12  # deltas from here on share one lattice
 # The binomial is summed over a window around its mean: DEVIATIONS standard deviations and
 # EXTRA_HEADS heads on each side.  By Bernstein's inequality at most 2 e^-800 lies outside of it.
 DEVIATIONS, EXTRA_HEADS = 40, 1000
@@ -67,9 +67,9 @@ class Advanced(Accountant):
     - Releases of one epsilon: the binomial, exact (up to 10^8 releases).
     - Up to 1000 different epsilons, or more releases of one: the optimum, certified to 1e-8.
     - More different epsilons: the martingale bound, not optimal.
-    - Exponential mechanisms of one range, at most 5 nats, with epsilon at a given delta: the
-      optimum within 0.2 % (up to 300 adaptive ones), or exact (up to 1000 chosen in advance).  For
-      delta at a given epsilon, those chosen in advance count as (epsilon, 0)-DP releases.
+    - Exponential mechanisms of one range: the optimum of adaptive ones, within 0.2 % up to some
+      thousand of them; or, with epsilon at a given delta, that of up to 1000 chosen in advance.
+      For delta at a given epsilon, these count as (epsilon, 0)-DP releases.
 
     Parameters
     ----------
@@ -125,9 +125,10 @@ class Advanced(Accountant):
             return math.inf
         if not self.adaptive and count <= MAX_NONADAPTIVE_RELEASES:
             return nonadaptive_epsilon(loss.epsilon, count, delta)
-        if self.adaptive and _recursion_is_feasible(loss, count):
-            return adaptive_epsilon(loss.epsilon, count, delta)
-        return math.inf
+        if count == 1:
+            return loss.inverse_profile(delta)
+        value = adaptive_value(plan, delta) if self.adaptive else None
+        return math.inf if value is None else value.epsilon_bounds(delta)[1]
 
     def one_way_delta(self, plan: Plan, epsilon: float) -> float:
         """Return a bound on the delta of one direction; the class says where it is optimal."""
@@ -135,12 +136,11 @@ class Advanced(Accountant):
             return 0.0  # exactly, where the sum over the binomial would leave its round-off
         epsilon_counts, items = _pure_epsilons(plan), list(plan.losses())
         loss, count = items[0] if len(items) == 1 else (None, 0)
-        if (
-            self.adaptive
-            and isinstance(loss, BoundedRangeLoss)
-            and _recursion_is_feasible(loss, count)
-        ):
-            return adaptive_delta(loss.epsilon, count, epsilon)
+        if self.adaptive and isinstance(loss, BoundedRangeLoss):
+            if count == 1:
+                return round_up(float(loss.profile(epsilon)), 64)
+            if (value := adaptive_value(plan, LATTICE_DELTA)) is not None:
+                return value.delta_bounds(epsilon)[1]
         if not epsilon_counts or len(epsilon_counts) > MAX_DISTINCT_EPSILONS:
             return Accountant.one_way_delta(self, plan, epsilon)
         mass = infinity_mass(plan, worse_direction=True)
@@ -155,9 +155,59 @@ class Advanced(Accountant):
         return round_up(mass + (1 - mass) * finite_delta)
 
 
-def _recursion_is_feasible(loss: BoundedRangeLoss, count: int) -> bool:
-    """Return whether the recursion over adaptive exponential mechanisms can be computed."""
-    return count <= MAX_ADAPTIVE_RELEASES and MIN_RANGE <= loss.epsilon <= MAX_RANGE
+def adaptive_value(plan: Plan, delta: float) -> ValueFunction | None:
+    """Return V of one direction of a plan with choices, for deltas near ``delta`` and above.
+
+    V is the greatest delta of all strategies, as a function of epsilon.  The result is None where
+    no release is chosen, and where V would take too long.
+    """
+    # what goes through choices is loaded where there are any
+    from accountant.composition.adaptive_choices import value_of
+
+    digits = DIGITS_OF_DELTA * math.ceil(-math.log10(delta) / DIGITS_OF_DELTA)
+    return value_of(plan, max(digits, DIGITS_OF_DELTA))
+
+
+def nonadaptive_epsilon(e0: float, count: int, delta: float) -> float:
+    """Return the least epsilon of ``count`` releases of range ``e0``, all chosen in advance."""
+    top = round_up(count * e0)  # the largest loss
+
+    def excess(epsilon: float) -> float:
+        delta_at_epsilon = nonadaptive_delta(e0, count, epsilon)
+        return math.log(delta_at_epsilon) - math.log(delta) if delta_at_epsilon > 0 else -math.inf
+
+    root, _ = falling_root(excess, start=top / 4, tilt=1.0, max_epsilon=top)
+    # The losses, of size ``top``, are computed in four operations, and t in three.  Near ``top``
+    # delta falls so steeply that their round-off counts.
+    return min(top, root + 16 * ULP * top)
+
+
+def nonadaptive_delta(e0: float, count: int, epsilon: float) -> float:
+    """Return the greatest delta of ``count`` releases with one t, rounded up.
+
+    With k the number of releases whose loss is t - e0, and not t, the summed loss is
+    count t - k e0.  So at one t
+
+        delta = sum over k of C(count, k) p_t^(count - k) (1 - p_t)^k (1 - e^{epsilon - loss})_+.
+    """
+    from scipy.special import gammaln
+
+    k = np.arange(count + 1.0)
+    # The greatest is attained at some t = (epsilon + (k + 1) e0) / (count + 1), or at an end.
+    t = np.unique(np.clip((epsilon + (k + 1) * e0) / (count + 1), 0.0, e0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # ln p_t and ln (1 - p_t)
+        log_p = log1mexp(np.minimum(t - e0, 0.0)) - math.log(-math.expm1(-e0))
+        log_rest = t + log1mexp(-t) - e0 - math.log(-math.expm1(-e0))
+        log_binomials = gammaln(count + 1.0) - gammaln(k + 1) - gammaln(count - k + 1)
+        # The power 0 of a probability 0 is 1.
+        log_powers = np.where(k < count, (count - k) * log_p[:, None], 0.0)
+        log_powers += np.where(k > 0, k * log_rest[:, None], 0.0)
+        loss = count * t[:, None] - k * e0
+        terms = np.exp(log_binomials + log_powers) * -np.expm1(np.minimum(epsilon - loss, 0.0))
+    # A term is e to a sum of logarithms, each inexact by some ulps of its size.
+    error = 1 + 16 * ULP * (count * (1 + e0) + float(gammaln(count + 1.0)))
+    return float(np.max(np.sum(terms, axis=1))) * error
 
 
 def optimal_epsilon(epsilon: float, count: int, delta: float) -> float:

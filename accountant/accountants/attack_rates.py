@@ -20,11 +20,11 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from accountant.accountants.profile_ends import profile_ends
 from accountant.accountants.tight import Tight
 from accountant.accountants.tradeoff_curves import single_pairs
 from accountant.accountants.tradeoff_ends import tradeoff_ends
 from accountant.composition.composed_loss import losses_of_items
+from accountant.composition.profile_ends import profile_ends
 from accountant.domains import POSITIVE_DELTA, Interval
 from accountant.formatting import format_lower, format_short, format_upper
 from accountant.numerics import Array

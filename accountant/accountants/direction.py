@@ -23,19 +23,19 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from accountant.accountants.advanced import Advanced
-from accountant.accountants.base import Accountant
+from accountant.accountants.advanced import Advanced, adaptive_value
+from accountant.accountants.base import USUAL_DELTA, Accountant
 from accountant.accountants.basic import Basic, printed_decimal
 from accountant.accountants.pld import step_of_grid
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate, intersection
 from accountant.composition.closed_form import ENVELOPE
-from accountant.composition.composed_loss import loss_of_plan, losses_of_items
+from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
 from accountant.composition.composition import Composition, EpsilonProblem, attained_losses
 from accountant.composition.engine import (
     NOTHING_KNOWN,
@@ -52,12 +52,16 @@ from accountant.composition.grid_certificate import delta_of_lattice, grid_certi
 from accountant.composition.lattice_above import LatticeAbove
 from accountant.composition.plan_totals import all_losses
 from accountant.errors import UnsupportedPlan
+from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import PureLoss
 from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP, round_up_to_bits
 from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Item, Plan, Sequential
+
+if TYPE_CHECKING:
+    from accountant.composition.value_function import ValueFunction
 
 # Relative widths of an interval of epsilon.  The first is the narrowest that losses without exact
 # cumulants reach; the second that of expensive profiles, and of curves over many deltas.  Where an
@@ -74,6 +78,10 @@ TAIL_SHARE = 1e-10
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 # Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
 MAX_CHOICES = 8
+CHOSEN = (BoundedRangeLoss, Parallel)  # items that stand for several pairs, of which one is chosen
+USUAL_CHOICES = 2e-3  # an interval of V that is wider gets the lower ends of users
+PARTS = 3  # of a parallel, so that engines narrow V
+NARROW_CHOICES = 2e-4  # a wider one is narrowed by engines where parts are single losses
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
 ULPS_BELOW_TOP = 32  # an upper end that close to the largest loss may be this loss
@@ -169,16 +177,59 @@ class Direction:
             if math.isfinite(interval.upper) and interval.width > LOOSE_WIDTH * interval.upper:
                 interval = _at_most(interval, self._envelope_epsilon(delta))
             return interval
-        interval = self._certify_losses(problem or self.problem(delta), rival)
-        # Each user is in one part of every parallel, and epsilon is at least that of any user.
-        # Users are tried until the interval is narrow.
+        strategies = self._certify_choices(delta)
+        if strategies.upper < math.inf and (
+            strategies.upper <= rival
+            or strategies.width <= self._usual_choice_width * strategies.upper
+        ):
+            return strategies
+        interval = self._certify_losses(
+            problem or self.problem(delta), max(rival, strategies.lower)
+        )
+        return self._with_paths(intersection(interval, strategies), delta, self.width)
+
+    def _with_paths(self, interval: Certificate, delta: float, width: float) -> Certificate:
+        """Return the interval, its lower end that of one choice in every parallel if this is more.
+
+        Each user is in one part of every parallel, and epsilon is at least that of any user.  Users
+        are tried until the interval has the relative ``width``.
+        """
         lower = interval.lower
         for choice in self.choices:
-            if interval.upper - lower <= self.width * min(interval.upper, 1e300):
+            if interval.upper - lower <= width * min(interval.upper, 1e300):
                 break
             if not (lower > 0 and choice.is_surely_within(lower, delta)):
-                lower = max(lower, choice.certify(delta).lower)
+                coarse = replace(choice, width=max(self.width, width / 4))
+                lower = max(lower, coarse.certify(delta).lower)
         return replace(interval, lower=max(min(lower, interval.upper), interval.lower))
+
+    def _value(self, delta: float) -> ValueFunction | None:
+        """Return the greatest delta of all strategies of choices; None where there are none."""
+        if self.parts or not any(isinstance(item, CHOSEN) for item, _ in self.items):
+            return None
+        return adaptive_value(self.plan, delta)
+
+    def _certify_choices(self, delta: float) -> Certificate:
+        """Return the interval of the costliest strategy of choices, where there are any."""
+        value = self._value(delta)
+        if value is None:
+            return NOTHING_KNOWN
+        lower, upper = value.epsilon_bounds(delta)
+        interval = Certificate(lower, upper, "adaptive choices", value.high.size)
+        interval = _at_most(interval, self._envelope_epsilon(delta))
+        return self._with_paths(interval, delta, USUAL_CHOICES)
+
+    @functools.cached_property
+    def _usual_choice_width(self) -> float:
+        """The relative width of `_certify_choices` from which on engines are asked, too.
+
+        They are quick where few parts may be chosen, and all are single losses.
+        """
+        parallels = [item.distinct for item, _ in self.items if isinstance(item, Parallel)]
+        is_quick = all(len(parts) <= PARTS for parts in parallels) and not any(
+            isinstance(loss_of_plan(part), ComposedLoss) for parts in parallels for part in parts
+        )
+        return NARROW_CHOICES if is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
         """Return what engines were planned for the losses at ``delta``, in this order.
@@ -193,6 +244,8 @@ class Direction:
         if self.parts:
             return [row for part in self.parts for row in part.journal(delta)]
         answer = self.certify(delta)
+        if self._value(delta) is not None:
+            return [(answer.engine, 0.0, answer)]
         rows: list[tuple[str, float, Certificate | None]] = []
         is_single = self.composition.single_loss is not None
         if is_single or not self._is_determined_by_rdp:
@@ -375,7 +428,8 @@ class Direction:
         is another bound.
         """
         composition, losses = self.composition, self.composition.items
-        if self.parts or composition.single_loss is not None:
+        single = self.parts or composition.single_loss is not None
+        if single or (deltas and self._value(min(deltas)) is not None):
             return [self.certify(delta).upper for delta in deltas]
         coarse = replace(self, width=COARSE_WIDTH)
         if deltas and self.is_exact:
@@ -419,6 +473,8 @@ class Direction:
             is_exact = not (self.has_envelopes or self._is_numerical)
             lower = value * (1 - ACCURACY) if is_exact else 0.0
             return lower, min(1.0, value * (1 + ACCURACY))
+        if (strategies := self._value(USUAL_DELTA)) is not None:
+            return strategies.delta_bounds(epsilon)
         if epsilon == 0:
             return 0.0, self._total_variation()
         if not self.is_exact:

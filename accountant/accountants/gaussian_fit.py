@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri_exp
 
 from accountant.accountants.gdp import GDP
-from accountant.accountants.profile_ends import ProfileEnds, profile_ends
 from accountant.accountants.tradeoff_curves import finest_profile, single_pairs
 from accountant.accountants.tradeoff_ends import ratio_gaps, steepest_slopes
 from accountant.composition.composed_loss import loss_of_plan
+from accountant.composition.profile_ends import ProfileEnds, profile_ends
 from accountant.domains import Interval
 from accountant.errors import UnsupportedPlan
 from accountant.losses.gaussian import GaussianLoss

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from accountant.accountants.profile_ends import ProfileEnds, profile_ends
 from accountant.accountants.tradeoff_curves import greatest_lines, single_pairs
+from accountant.composition.profile_ends import ProfileEnds, profile_ends
 from accountant.numerics import Array
 from accountant.numerics.rounding import MAX_EXPONENT, ULP
 from accountant.plans.plan import Plan

@@ -114,6 +114,13 @@ class Grouped(Plan):
         )
         yield Parallel(splits), 1
 
+    def losses_in_order(self) -> Iterator[tuple[Item, int]]:
+        """Yield the losses that the group pays for; splits of sampled records once for all."""
+        items = [(loss_of_item(item), count) for item, count in self.part.losses_in_order()]
+        if any(sampled_group_loss(loss, self.size, 0) is not None for loss, _ in items):
+            return self.losses()
+        return ((group_loss(loss, self.size), count) for loss, count in items)
+
     def leaves(self) -> Iterator[Plan]:
         """Yield the leaves of the part: a group changes what a plan costs, not what it releases."""
         return self.part.leaves()

@@ -87,6 +87,10 @@ class OnePass(Release):
         """Yield the losses of the part."""
         return self.part.losses()
 
+    def losses_in_order(self) -> Iterator[tuple[Item, int]]:
+        """Yield the losses of the part in order."""
+        return self.part.losses_in_order()
+
     @property
     def reversed(self) -> OnePass:
         """The pass of the reversed part."""

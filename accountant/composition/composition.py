@@ -26,6 +26,7 @@ from accountant.numerics.rounding import ACCURACY, ULP, round_up
 # (evaluated at some thirty real orders), and for each term at high frequency (bounds).  That of a
 # loss is its family's, `ExactCGF.planning_cost_of_a_loss`.
 PLANNING_COST_OF_A_TERM, PLANNING_COST_OF_A_HIGH_TERM = 1e4, 1e3
+PLANNING_LIMIT = 3e7
 # The imaginary part of an order at which the terms of a quadrature are counted
 PLANNING_FREQUENCY = 1e4
 # Distance, relative to the saddle point, of orders from which K'' is estimated.
@@ -104,6 +105,11 @@ class Composition:
         cost += PLANNING_COST_OF_A_TERM * terms_of_one_loss
         cost += PLANNING_COST_OF_A_HIGH_TERM * high_terms_of_one_loss
         return cost
+
+    @property
+    def is_quickly_planned(self) -> bool:
+        """Whether a contour can be planned, and quickly."""
+        return self.has_exact_cgf and self.contour_planning_cost <= PLANNING_LIMIT
 
     def is_within_variations(self, delta: float) -> bool:
         """Return whether the deltas of all losses at epsilon 0 add up to at most ``delta``.

@@ -18,6 +18,7 @@ to 9.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,31 +60,35 @@ def pairs_from_profile(
     """
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
-    knots = _knots(
-        loss, count, offset + step * np.arange(first_index, last_index + 1.0), tilt, epsilon
-    )
-    points: Array = offset + step * (first_index + knots.astype(float))
+    points: Array = offset + step * np.arange(first_index, last_index + 1.0)
+    lattice = GridLaw(step, first_index, offset, np.zeros(points.size), count)
+    knots = _knots(loss, count, points, tilt, epsilon)
+    return pairs_at_knots(loss, lattice, knots, *bounds_at_knots(loss, lattice, knots))
+
+
+def bounds_at_knots(
+    loss: Loss, lattice: GridLaw, knots: NDArray[np.intp]
+) -> tuple[Array, Array, Array]:
+    """Return x = e^epsilon, 0 first, and bounds on the profile there, widened by round-off."""
+    points = lattice.points[knots]
     # x = 0, where every profile is 1, is a point too
     x = np.append(0.0, np.exp(points))
-    low, high = _padded(loss, points, x)
+    return x, *_padded(loss, points, x)
+
+
+def pairs_at_knots(
+    loss: Loss, lattice: GridLaw, knots: NDArray[np.intp], x: Array, low: Array, high: Array
+) -> tuple[PairOnGrid, PairOnGrid]:
+    """Return pairs below and above the loss, with mass at some of the points of a lattice."""
     infinity = loss.infinity * (1 - 16 * ULP)
-    mass_below, mass_above = np.zeros((2, last_index + 1 - first_index))
+    mass_below, mass_above = np.zeros((2, lattice.mass.size))
     mass_below[knots] = _masses(x, _lowered(x, low, high, infinity), side=-1)
     mass_above[knots] = _masses(x, high, side=1)
     # Mass beyond the cut is at a loss of infinity: Q has none there.
+    beyond_below, beyond_above = infinity, float(high[-1])
     return (
-        PairOnGrid(
-            GridLaw(step, first_index, offset, mass_below, count),
-            p_beyond=infinity,
-            q_beyond=0.0,
-            edge_error=EDGE_ERROR,
-        ),
-        PairOnGrid(
-            GridLaw(step, first_index, offset, mass_above, count),
-            p_beyond=float(high[-1]),
-            q_beyond=0.0,
-            edge_error=EDGE_ERROR,
-        ),
+        PairOnGrid(replace(lattice, mass=mass_below), beyond_below, 0.0, EDGE_ERROR),
+        PairOnGrid(replace(lattice, mass=mass_above), beyond_above, 0.0, EDGE_ERROR),
     )
 
 

@@ -33,6 +33,7 @@ from typing import cast, final
 import numpy as np
 
 from accountant.accountants.budget import Budget
+from accountant.accountants.direction import CHOSEN
 from accountant.accountants.tight import Tight
 from accountant.composition.plan_totals import fold_plan, infinity_mass
 from accountant.errors import BudgetExceeded, ParameterError
@@ -118,7 +119,12 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
         remedy = "the releases of fixed noise leave nothing for those that share the rest"
         raise BudgetExceeded(spent, 0.0, budget, remedy=remedy)
     sharing = [wanted[i] for i in free]
-    shared_scales, epsilon = _shared_scales(sharing, settled, budget)
+
+    def in_order(shared_scales: Sequence[float]) -> Plan:
+        shared = dict(zip(free, shared_scales, strict=True))
+        return sequential_plan(wanted, tuple(shared.get(i, scales[i]) for i in range(len(wanted))))
+
+    shared_scales, epsilon = _shared_scales(sharing, settled, budget, in_order)
     for i, scale in zip(free, shared_scales, strict=True):
         # The remaining budget is within the round-off of accounting.
         if scale >= ALL_OF_DOMAIN * wanted[i].domain.high:
@@ -129,9 +135,14 @@ def allocate(releases: Iterable[Wanted], budget: Budget) -> Allocation:
 
 
 def _shared_scales(
-    requests: list[Wanted], fixed_plan: Plan, budget: Budget
+    requests: list[Wanted],
+    fixed_plan: Plan,
+    budget: Budget,
+    in_order: Callable[[Sequence[float]], Plan],
 ) -> tuple[tuple[float, ...], float]:
     """Return the scales of the requests that share the rest of the budget, and epsilon of all.
+
+    ``in_order`` returns the whole plan from these scales.
 
     Requests of one kind, which agree in all but name and count, have the same scale.  A relative
     scale is over the request's unit.
@@ -151,7 +162,10 @@ def _shared_scales(
 
     def plan(factor: float) -> Plan:
         scales = scales_at(distinct, relative_scales, factor)
-        return merged_losses(distinct, counts, fixed_plan, scales)
+        merged = merged_losses(distinct, counts, fixed_plan, scales)
+        # What is chosen with the answers before it costs by its place among them.
+        is_chosen = any(isinstance(item, CHOSEN) for item, _ in merged.losses())
+        return in_order([scales[i] for i in kind_of]) if is_chosen else merged
 
     factor, epsilon = common_factor(plan, budget, UNUSED if is_exact else UNUSED_ON_GRID)
     scales = scales_at(distinct, relative_scales, factor)

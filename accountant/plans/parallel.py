@@ -185,6 +185,10 @@ class Stated(Plan):
         """Yield the losses of the part."""
         return self.part.losses()
 
+    def losses_in_order(self) -> Iterator[tuple[Item, int]]:
+        """Yield the losses of the part in order."""
+        return self.part.losses_in_order()
+
     def leaves(self) -> Iterator[Plan]:
         """Yield the leaves of the part."""
         return self.part.leaves()

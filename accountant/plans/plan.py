@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,16 @@ class Plan(TableDisplay, ABC):
         tuple of Item and int
             A loss, or parallel plans, and how often it occurs.
         """
+
+    def losses_in_order(self) -> Iterator[tuple[Item, int]]:
+        """Return the losses in the order of release, so that a loss may occur several times.
+
+        Returns
+        -------
+        iterator of (Item, int)
+            A loss, or parallel plans, and how often it is released in a row.
+        """
+        return self.losses()
 
     @abstractmethod
     def leaves(self) -> Iterator[Plan]:
@@ -239,6 +250,10 @@ class Sequential(_MaybeJoined):
                 total[loss] = checked_total(total.get(loss, 0) + count)
         yield from total.items()
 
+    def losses_in_order(self) -> Iterator[tuple[Item, int]]:
+        """Yield the losses of all parts in order."""
+        return (pair for part in self.parts for pair in part.losses_in_order())
+
     def leaves(self) -> Iterator[Plan]:
         """Yield the leaves of all parts in order."""
         return (leaf for part in self.parts for leaf in part.leaves())
@@ -284,6 +299,13 @@ class Repeat(Plan):
         if self.count:
             for loss, times in self.part.losses():
                 yield loss, checked_total(times * self.count)
+
+    def losses_in_order(self) -> Iterator[tuple[Item, int]]:
+        """Yield the part's losses again and again; a single one at once."""
+        items = list(itertools.islice(self.part.losses_in_order(), 2))
+        if len(items) < 2:
+            return self.losses()
+        return (pair for _ in range(self.count) for pair in self.part.losses_in_order())
 
     def leaves(self) -> Iterator[Plan]:
         """Yield the part's leaves ``count`` times, without unrolling them in memory."""

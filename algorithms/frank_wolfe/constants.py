@@ -17,7 +17,6 @@ from typing import Any, final
 
 from accountant.accountants.advanced import Advanced
 from accountant.accountants.base import Accountant
-from accountant.accountants.bounded_range_composition import MAX_ADAPTIVE_RELEASES
 from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.domains import OneOf
@@ -33,7 +32,8 @@ GUMBEL, LAPLACE, PERMUTE_AND_FLIP = "gumbel", "laplace", "permute-and-flip"
 # The search for the noise scale starts at this multiple of the scale by the Gaussian approximation,
 # because the accountant's bound, computed on a grid, is larger than the Gaussian's by about this.
 # Another start takes more steps of the search, and ends at the same scale.
-NEAR_GAUSSIAN = 1.0022
+NEAR_GAUSSIAN = 1.0005
+MAX_ADVANCED_ROUNDS = 1000  # of more selections the Rényi bound is nearly as good, and quicker
 SELECTION = OneOf((GUMBEL, LAPLACE, PERMUTE_AND_FLIP))
 
 
@@ -180,5 +180,5 @@ def epsilon_per_selection(epsilon: float, delta: float, rounds: int, selection: 
     start = NEAR_GAUSSIAN * deviation * math.sqrt(rounds) / 2
     # Of more than about 30 selections one of these two accountants has the least bound of all that
     # `Tight` compares; of fewer, `Tight` goes on from where this accountant ended.
-    quick_accountant: Accountant = Advanced() if rounds <= MAX_ADAPTIVE_RELEASES else RDP()
+    quick_accountant: Accountant = Advanced() if rounds <= MAX_ADVANCED_ROUNDS else RDP()
     return 1 / calibrate_near(plan_of, start, epsilon, delta, quick_accountant)

@@ -243,7 +243,7 @@ LEAST_ROWS = {  # that the patterns of `benchmarks.page` find
     "bench_clients": 18,
     "bench_evidence": 6,
     "bench_least_epsilon": 18,
-    "bench_sampling_schemes": 15,
+    "bench_sampling_schemes": 19,
     "bench_proofs": 29,
     "bench_estimators": 85,
 }

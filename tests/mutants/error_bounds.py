@@ -5,9 +5,7 @@ from typing import Any, NamedTuple
 from accountant import Loss
 from accountant.accountants import (
     advanced,
-    bounded_range_composition,
     gaussian_fit,
-    profile_ends,
     tradeoff_curves,
     tradeoff_ends,
 )
@@ -18,13 +16,14 @@ from accountant.amplification.group_privacy import GroupLoss
 from accountant.amplification.sampled_gaussian.sampled_gaussian_renyi import SampledGaussianRenyi
 from accountant.amplification.sampled_ratio_cgf import SampledRatioLaw
 from accountant.amplification.sampled_ratio_filon import FilonRule
-from accountant.composition import cgf, contour, pld_grid
+from accountant.composition import cgf, contour, pld_grid, profile_ends
 from accountant.composition.aliasing import AliasingBound
 from accountant.composition.cgf import PlanCGF
 from accountant.composition.contour import Contour
 from accountant.composition.enumeration import Enumeration
 from accountant.composition.fft_composition import SumOnGrid
 from accountant.composition.lattice import Lattice
+from accountant.composition.value_function import BellmanStep, ValueFunction
 from accountant.losses import connect_the_dots, discrete_gaussian, laplace, pure_and_approximate
 from accountant.losses.mixture_pair import MixturePair
 from accountant.numerics import exponential_sums, lognormal_lattice
@@ -52,7 +51,6 @@ class Dropped(NamedTuple):
 
 
 SumOnLattice = lognormal_lattice._SumOnLattice
-BellmanStep = bounded_range_composition._BellmanStep
 TERMS = {
     "contours": {
         "truncation": Dropped(
@@ -601,31 +599,45 @@ TERMS = {
         "drift": Dropped(advanced, "kov_epsilon", "drift + "),
     },
     "ranges in advance": {
-        "round-off": Dropped(
-            bounded_range_composition, "_nonadaptive_delta", "axis=1))) * error", "axis=1)))"
-        ),
+        "round-off": Dropped(advanced, "nonadaptive_delta", "axis=1))) * error", "axis=1)))"),
     },
     "adaptive ranges": {
         "between two choices": Dropped(
             BellmanStep, "__call__", "self._raise_inside(best, wide)", "pass"
         ),
-        "round-off": Dropped(
-            BellmanStep, "__init__", "(1 + 1e-13 + 1e-14 / (1 - self._c))", "1"
+        "a range that is too long": Dropped(
+            ValueFunction, "before_ranges", "math.floor(e0 / self.step * (1 + 4 * ULP))",
+            "math.ceil(e0 / self.step * (1 - 4 * ULP))",
         ),
-        "below a window": Dropped(
-            bounded_range_composition, "_profile",
-            "1 + (value[0] - 1) * np.exp(step * np.arange(start - bottom, 0.0))",
-            "np.full(bottom - start, value[0])",
+        "a range that is too short": Dropped(
+            ValueFunction, "before_ranges", "self.above_on_step(e0 / cells)",
+            "self.above_on_step(e0 / (cells + 1))",
         ),
-        "above a window": Dropped(bounded_range_composition, "_profile", "covered[-1])", "0.0)"),
-        "epsilons between cells": Dropped(
-            bounded_range_composition, "adaptive_epsilon",
-            "math.log1p(share * math.expm1(e0 / CELLS_PER_RANGE))", "share * e0 / CELLS_PER_RANGE",
+        "lines between points": Dropped(
+            ValueFunction, "above_on_step", "np.clip(share * (1 - 8 * ULP), 0.0, 1.0)", "1.0"
         ),
-        "deltas between cells": Dropped(
-            bounded_range_composition, "adaptive_delta",
-            "np.interp(math.exp(epsilon), np.exp(points), value)",
-            "np.interp(epsilon, points, value)",
+        "below a lattice": Dropped(
+            ValueFunction, "upper", "1 + (self.high[0] - 1) * np.exp(-self.step * below) + 4 * ULP",
+            "np.full(below.size, self.high[0])",
+        ),
+        "above a lattice": Dropped(
+            ValueFunction, "upper", "np.full(max(top - self.top, 0), self.high[-1])",
+            "np.zeros(max(top - self.top, 0))",
+        ),
+        "the limit from below": Dropped(
+            ValueFunction, "lower", "np.full(max(top - self.top, 0), self.limit)",
+            "np.full(max(top - self.top, 0), self.low[-1])",
+        ),
+        "epsilons between points": Dropped(
+            ValueFunction, "epsilon_bounds", "math.log1p(share * growth)", "share * self.step"
+        ),
+        "a lower epsilon": Dropped(
+            ValueFunction, "epsilon_bounds", "/ -math.expm1(-self.step), 1e-300", "/ growth, 1e-300"
+        ),
+        "deltas between points": Dropped(
+            ValueFunction, "delta_bounds",
+            "math.expm1(e - index * self.step) / math.expm1(self.step)",
+            "(e - index * self.step) / self.step",
         ),
     },
     "trade-off curves from below": {

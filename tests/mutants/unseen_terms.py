@@ -7,7 +7,6 @@ what round-off is, so that one of several can cover for another.
 from accountant.accountants import (
     advanced,
     attack_rates,
-    bounded_range_composition,
     gaussian_fit,
     tradeoff_curves,
     tradeoff_ends,
@@ -139,9 +138,6 @@ UNSEEN = {
     ): "masses are raised by more than what lies below their window, 1e-300",
     Dropped(advanced._Binomial, "__init__", " * (1 + 4 * ULP)"): (
         "masses are raised by 8 ulps of count times epsilon, which is more"
-    ),
-    Dropped(bounded_range_composition, "adaptive_delta", "value)), 64)", "value)), 0)"): (
-        "every step of the recursion rounds up by 1e-13"
     ),
     Dropped(
         tradeoff_curves,

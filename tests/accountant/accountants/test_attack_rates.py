@@ -27,7 +27,8 @@ from accountant import (
     tradeoff,
     true_positive_rate,
 )
-from accountant.accountants import profile_ends, tradeoff_ends
+from accountant.accountants import tradeoff_ends
+from accountant.composition import profile_ends
 
 LEVELS = [1e-6, 0.001, 0.01, 0.1, 0.5, 0.9]
 DP_SGD = 200 * PoissonSampled(GaussianLoss(1.0), 0.02)

@@ -72,7 +72,7 @@ def test_answers_at_many_deltas_agree_with_certificates(engine, plan):
 
 
 def test_other_accountants_are_asked_of_envelopes_and_where_they_are_wanted(monkeypatch):
-    mixed = Direction(20 * BoundedRangeLoss(0.1) + GaussianLoss(0.2), 1e-6)
+    mixed = Direction(20 * ZCDPLoss(0.01) + GaussianLoss(0.2), 1e-6)
     only, plain = Direction(20 * ZCDPLoss(0.01), 1e-6), Direction(12 * GaussianLoss(0.1), 1e-6)
     # for the mixed plan another accountant is sharper at this delta
     [without], [sharper] = (mixed.upper_epsilons([1e-6], with_envelopes=w) for w in (False, True))

@@ -179,7 +179,8 @@ def test_one_parallel_is_its_dearest_part():
 def test_a_plan_with_parallels_costs_at_least_what_each_user_pays(plan, choices):
     found = Tight().certify(plan, 1e-6)
     lower = max(Tight().certify(one, 1e-6).lower for one in choices)
-    assert found.lower == pytest.approx(lower, rel=1e-12)
+    # the costliest strategy costs more than each user, but is known less exactly
+    assert found.lower >= lower * (1 - 1e-3)
     assert lower <= found.upper
 
 

@@ -1,14 +1,18 @@
 """Compositions by formulas and by recursions: bounded losses, and exponential mechanisms."""
 
+import itertools
 import math
 
 import mpmath
 import numpy as np
 
 from accountant import Advanced, ApproxLoss, BoundedRangeLoss, PureLoss
-from accountant.accountants import advanced, bounded_range_composition
+from accountant.accountants import advanced
 from accountant.composition.composition import Composition
 from accountant.composition.engine import delta_interval
+from accountant.composition.grid_pairs import PairOnGrid
+from accountant.composition.tilted_law import GridLaw
+from accountant.composition.value_function import ValueFunction
 
 # --- responses of one epsilon: a binomial whose coefficients are known to few digits
 
@@ -102,7 +106,7 @@ def fixed_ranges_violation():
     for e0, count in ((1.5, 2), (0.7, 1), (0.3, 5), (1.0, 12), (0.1, 25)):
         for share in (0.02, 0.2, 0.45, 0.8):
             epsilon = share * e0 * math.sqrt(count)
-            found = bounded_range_composition._nonadaptive_delta(e0, count, epsilon)
+            found = advanced.nonadaptive_delta(e0, count, epsilon)
             choices = np.clip((epsilon + np.arange(1.0, count + 2) * e0) / (count + 1), 0.0, e0)
             truth = max(_fixed_delta(e0, count, t, epsilon) for t in choices.tolist())
             if not found >= truth:
@@ -127,26 +131,56 @@ def _two_releases(e0, epsilon):
 
 
 def adaptive_ranges_violation():
-    """One and two adaptive releases, on windows of all cells and of few."""
-    cells = bounded_range_composition.CELLS_PER_RANGE
+    """One and two adaptive releases, on the lattice of a range and on one that does not suit it."""
     for e0 in (0.2, 1.0, 3.0):
-        for windows in (
-            [(-cells, cells)] * 2, [(-cells, cells), (3, 9)], [(-2 * cells, 2 * cells)] * 3,
-            [(-cells, cells), (4, 6), (5, 9)], [(-cells, cells), (-3, 2), (1, 6)],
-        ):  # fmt: skip
-            points, value = bounded_range_composition._profile(e0, windows)
-            of_one = len(windows) == 2
-            for e, found in zip(points.tolist(), value.tolist(), strict=True):
-                if not 0 <= e < (1 if of_one else 2) * e0:
-                    continue
-                if of_one:  # attained at t = (e + e0) / 2
-                    with mpmath.workdps(30):
-                        root = mpmath.expm1((mpmath.mpf(e) - mpmath.mpf(e0)) / 2)
-                        truth = root * root / -mpmath.expm1(-mpmath.mpf(e0))
-                else:
-                    truth = _two_releases(e0, e)
-                if not found >= truth:
-                    return f"{e0}, {windows} at {e}: {found} is below {truth}"
+        for step in (e0 / 16, e0 / 11.3):
+            after_all = ValueFunction.after_all(step, 1e-15)
+            for count in (1, 2):
+                value = after_all.before_ranges(e0, count)
+                for e in np.linspace(0.0, 0.97 * count * e0, 23).tolist():
+                    low, high = value.delta_bounds(e)
+                    if count == 1:  # attained at t = (e + e0) / 2
+                        with mpmath.workdps(30):
+                            root = mpmath.expm1((mpmath.mpf(e) - mpmath.mpf(e0)) / 2)
+                            truth = root * root / -mpmath.expm1(-mpmath.mpf(e0))
+                        if not low <= truth:
+                            return f"{e0}, {step} at {e}: {low} is above {truth}"
+                    else:
+                        truth = _two_releases(e0, e)
+                    if not high >= truth:
+                        return f"{e0}, {step} at {e}: {high} is below {truth}"
+    return outside_of_lattice_violation()
+
+
+def outside_of_lattice_violation():
+    """Losses that lead beyond both ends of the lattice, where V is not kept."""
+    step, places = 0.5, (-6, 0, 3)
+    law = GridLaw(step, -6, 0.0, np.zeros(10), 1)
+    law.mass[[0, 6, 9]] = masses = 0.02, 0.5, 0.48  # Q has the mass 1.01, but for a share
+    law.mass[:] *= 0.98
+    pair = PairOnGrid(law, 0.02, 0.0, 0.0)
+
+    def delta(count, epsilon):
+        if count == 0:
+            return max(0.0, -math.expm1(epsilon))
+        return 0.02 + 0.98 * sum(
+            p * delta(count - 1, epsilon - step * place)
+            for p, place in zip(masses, places, strict=True)
+        )
+
+    # The greater number cuts V where it is not negligible.
+    values = {negligible: ValueFunction.after_all(step, negligible) for negligible in (1e-15, 0.15)}
+    for count, negligible in itertools.product((1, 2, 3), values):
+        value = values[negligible] = values[negligible].before_release(pair, pair)
+        for place in range(-30, 30):
+            (low,), (high,) = value.lower(place, place), value.upper(place, place)
+            truth = delta(count, step * place)
+            if not low <= truth <= high:
+                return f"{count} at {place}: {truth} is not in [{low}, {high}]"
+            epsilon = step * (place + 0.3)
+            lower, upper = value.epsilon_bounds(delta(count, epsilon))
+            if epsilon > 0 and not lower <= epsilon <= upper:
+                return f"{count}: {epsilon} is not in [{lower}, {upper}]"
     return between_cells_violation()
 
 
@@ -155,13 +189,17 @@ def between_cells_violation():
     e0 = 5.0
     for delta in (0.3, 0.5, 0.7, 0.75):
         truth = e0 + 2 * math.log1p(-math.sqrt(delta * -math.expm1(-e0)))
-        found = bounded_range_composition.adaptive_epsilon(e0, 1, delta)
+        value = ValueFunction.after_all(e0 / 16, 1e-15).before_ranges(e0, 1)
+        lower, found = value.epsilon_bounds(delta)
+        if not lower <= truth * (1 + 1e-12):
+            return f"{e0} at delta {delta}: {lower} is above {truth}"
         for adaptive in (True, False):  # of one release both are the same
             asked = Advanced(adaptive).one_way_epsilon(BoundedRangeLoss(e0), delta)
             if not truth * (1 - 1e-12) <= asked <= found:
                 return f"{e0} at delta {delta}: Advanced says {asked}, between {truth} and {found}"
         if not found >= truth * (1 - 1e-12):
             return f"{e0} at delta {delta}: {found} is below {truth}"
-        if not bounded_range_composition.adaptive_delta(e0, 1, truth) >= delta * (1 - 1e-12):
-            return f"{e0}: delta at {truth} is below {delta}"
+        low, high = value.delta_bounds(truth)
+        if not low <= delta * (1 + 1e-12) <= high * (1 + 2e-12):
+            return f"{e0}: delta at {truth} is {delta}, not in [{low}, {high}]"
     return ""

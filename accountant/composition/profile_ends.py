@@ -3,7 +3,8 @@
 For one loss they are its own profile and that of a pair that it covers.  For a composition they
 come from engines, numerical methods that bound delta near the epsilon for which they are made.
 Losses without an exact cumulant, which engines need, are replaced by finite losses above or below
-them.
+them.  A `PlanProfile` has both bounds at every epsilon, also below 0: where no exact engine gives
+them quickly, the upper ones are those of a lattice above, and the lower ones those of no release.
 
 References: `docs/proofs/contour.md` for the two bounds of an engine; `docs/proofs/tradeoff.md` for
 their use.
@@ -11,11 +12,14 @@ their use.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from accountant.composition.cgf import saddlepoint
 from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
@@ -29,10 +33,13 @@ from accountant.composition.composition import (
 from accountant.composition.engine import DeltaBounds, delta_bounds_near
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
 from accountant.composition.finite_pairs import with_exact_cgf
-from accountant.losses.loss import Loss
+from accountant.composition.lattice_above import LatticeCurve
+from accountant.composition.pld_grid import spread_of
+from accountant.composition.profile_curve import ProfileCurve
+from accountant.losses.loss import Loss, epsilons
 from accountant.numerics import Array
 from accountant.numerics.rounding import ACCURACY, ULP
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Item, Plan
 
 TAIL = 1e-14  # mass that finite losses in place of others may move to infinity
 WIDTH = 1e-5  # relative to epsilon: width of the interval that engines which may be wider aim at
@@ -41,6 +48,8 @@ WIDTH = 1e-5  # relative to epsilon: width of the interval that engines which ma
 # LEAST_NARROW; with finite losses in place of others LEAST_NARROW is accepted at once.
 LEAST_NARROW = 1e-4
 NARROW = 3e-6
+CLOSE = 0.3  # deviations: so far from an epsilon what bounds delta near it is used
+LATTICE_WIDTH = 1e-3  # what a lattice above adds to epsilon, relative to it, about
 NO_BOUNDS = (-math.inf, 0.0)  # ln of the lower and the upper bound where nothing is known
 
 
@@ -62,6 +71,11 @@ class ProfileEnds(Protocol):
         """Whether the lower bounds are all 0, as nothing is known from below."""
         ...
 
+    @property
+    def needs_centre(self) -> bool:
+        """Whether the bounds are close at epsilons near ``centre`` alone."""
+        ...
+
     def near(self, centre: float, epsilon: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds on delta at epsilons near ``centre``, all at least 0."""
         ...
@@ -77,6 +91,8 @@ def profile_ends(plan: Plan) -> ProfileEnds:
 
 class _SingleEnds:
     """One loss: its own profile, and that of a pair it covers."""
+
+    needs_centre = False
 
     def __init__(self, loss: Loss) -> None:
         self._above, self._below = loss, loss.attained_pair
@@ -102,6 +118,8 @@ class _SingleEnds:
 
 class _ComposedEnds:
     """A composition; an engine made for one epsilon is used at others while its ends are close."""
+
+    needs_centre = True
 
     def __init__(self, losses: list[tuple[Loss, int]]) -> None:
         above = with_exact_cgf(losses, TAIL, upper=True)
@@ -182,3 +200,89 @@ class _Composition:
         tilt = saddlepoint(self._composition.cgf, epsilon=epsilon)
         neighbourhood = Neighbourhood(self._composition, tilt, epsilon, WIDTH)
         yield from delta_bounds_near(neighbourhood, ENGINES_NEAR_EPSILON)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlanProfile(Loss):
+    """One direction of a plan as one loss, with bounds on its profile."""
+
+    plan: Plan
+
+    def profile(self, epsilon: ArrayLike) -> Array:
+        """Return the upper bounds."""
+        return self.profile_bounds_above_zero(epsilons(epsilon))[1]
+
+    @property
+    def reversed(self) -> PlanProfile:
+        """The other direction."""
+        return PlanProfile(self.plan.reversed)
+
+    @property
+    def infinity(self) -> float:
+        """The mass at infinity, rounded down."""
+        ends = _ends_of(self.plan)
+        return 0.0 if isinstance(ends, LatticeCurve) else ends.infinity
+
+    def profile_any_epsilon(self, epsilon: Array) -> Array:
+        """Return the upper bounds at any real epsilons."""
+        return self.profile_bounds_above_zero(epsilon)[1]
+
+    def profile_bounds_above_zero(self, epsilon: Array) -> tuple[Array, Array]:
+        """Return both bounds at any real epsilons."""
+        low, high = np.empty((2, *epsilon.shape))
+        above, below = np.flatnonzero(epsilon >= 0), np.flatnonzero(epsilon < 0)
+        low[above], high[above] = _bounds_above_zero(self.plan, epsilon[above])
+        if below.size:
+            # delta(-e) = 1 - e^-e + e^-e delta_reversed(e)
+            e = -epsilon[below]
+            reversed_low, reversed_high = _bounds_above_zero(self.plan.reversed, e)
+            low[below] = np.exp(-e) * reversed_low - np.expm1(-e)
+            high[below] = np.exp(-e) * reversed_high - np.expm1(-e)
+        return low * (1 - 8 * ULP), np.minimum(high * (1 + 8 * ULP), 1.0)
+
+
+def has_quick_ends(items: list[tuple[Item, int]]) -> bool:
+    """Return whether an exact engine bounds the profile of these releases quickly."""
+    if len(items) == 1 and items[0][1] == 1:
+        return True
+    composition = Composition(losses_of_items(items))
+    return composition.is_quickly_planned and ProfileCurve(composition, LATTICE_WIDTH).is_exact
+
+
+@functools.lru_cache(maxsize=128)
+def _ends_of(plan: Plan) -> ProfileEnds | LatticeCurve:
+    """Return what bounds the profile of a plan."""
+    items = list(plan.losses())
+    if not has_quick_ends(items):
+        losses = losses_of_items(items)
+        releases = sum(count for _, count in losses)
+        curve = LatticeCurve.of(
+            losses, math.sqrt(8 * LATTICE_WIDTH / releases) * deviation_of(plan)
+        )
+        if curve is not None:
+            return curve
+    return profile_ends(plan)
+
+
+def _bounds_above_zero(plan: Plan, epsilon: Array) -> tuple[Array, Array]:
+    """Return bounds at epsilons of at least 0."""
+    ends = _ends_of(plan)
+    if isinstance(ends, LatticeCurve):
+        return np.zeros(epsilon.size), ends.profile(epsilon)
+    low, high = np.zeros(epsilon.size), np.ones(epsilon.size)
+    # What bounds delta near one epsilon is used for those at most `CLOSE` deviations further.
+    distance = CLOSE * deviation_of(plan) if ends.needs_centre else math.inf
+    row = np.floor(epsilon / distance)
+    for number in np.unique(row).tolist():
+        places = np.flatnonzero(row == number)
+        centre = float(np.median(epsilon[places]))
+        low[places], high[places] = ends.near(centre, epsilon[places])
+    return low, high
+
+
+@functools.lru_cache(maxsize=512)
+def deviation_of(plan: Plan) -> float:
+    """Return a rough standard deviation of the loss of a plan."""
+    spread = spread_of(losses_of_items(list(plan.losses())))
+    return math.sqrt(math.fsum(count * deviation**2 for deviation, count in spread)) or 1.0
