@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import Adjacency
 from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.kinds import whole
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.schema import Schema
 
@@ -77,10 +77,10 @@ class Statistic(ABC):
         """Return the basis of the sums for "laplace" or "gaussian" noise."""
 
     @abstractmethod
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return what is added up: for each sum an array with a whole number for each row.
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
+        """Return what is added up: for each sum an expression that is a whole number in each row.
 
-        An int in place of an array stands for all rows.  `mixed` makes the sums of the basis from
+        ``values`` are those of the column, an expression too.  An int stands for all rows.  `mixed` makes the sums of the basis from
         these sums.  No number is larger, in absolute value, than twice the largest coordinate of
         the basis.
         """
@@ -119,7 +119,7 @@ class Count(Statistic):
         """Return the basis of a single sum, to which each row adds 1."""
         return Basis([(1,)], 1.0)
 
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return 1."""
         return [1]
 
@@ -133,16 +133,15 @@ class Sum(Statistic):
 
     def basis(self, schema: Schema, noise: str) -> Basis:
         """Return the bounds in steps; the steps of whole numbers are 1."""
-        unit = self._unit(schema)
-        ends = [int(self._steps(np.array(end), unit, schema)) for end in self._bounds(schema)]
-        return Basis([(end,) for end in ends if end], unit)
+        ends = [int(self._steps(float(end), schema)) for end in self._bounds(schema)]
+        return Basis([(end,) for end in ends if end], self._unit(schema))
 
     def _unit(self, schema: Schema) -> float:
         if isinstance(schema.kind(self.column), Integer):
             return 1.0
         return max(map(abs, self._bounds(schema))) / STEPS  # above 0, as the bounds differ
 
-    def _steps(self, values: Array, unit: float, schema: Schema) -> Array:
+    def _steps(self, values: Any, schema: Schema) -> Any:
         """Return numbers in whole steps.
 
         No number has more steps than a larger one.  So none is beyond the steps of the bounds,
@@ -151,15 +150,13 @@ class Sum(Statistic):
         # Not "if the unit is 1": that of a Number with the bound 2^30 is 1 too.
         if isinstance(schema.kind(self.column), Integer):
             return values
-        steps_per_one = 1 / unit
+        unit = self._unit(schema)
         # The reciprocal of the smallest units overflows.
-        steps = values * steps_per_one if math.isfinite(steps_per_one) else values / unit
-        whole_steps: Array = np.rint(steps)
-        return whole_steps
+        return whole(values * (1 / unit) if math.isfinite(1 / unit) else values / unit)
 
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return the numbers in steps."""
-        return [self._steps(cast("Array", values), self._unit(schema), schema)]  # it has a column
+        return [self._steps(values, schema)]
 
 
 class Sensitivities(NamedTuple):

@@ -13,22 +13,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accountant.ledger.frames import is_lazy, is_partitioned
 from accountant.numerics import Array
-from algorithms.frames.bases import Count
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.numbers import Integer
 from algorithms.frames.conditions import Condition
+from algorithms.frames.ranks import CellRanks, RankedPlaces
+from algorithms.frames.rows import Reading
 from algorithms.frames.schema import Schema
 from algorithms.statistics.quantile_ends import EndPart, end_scores
-from algorithms.statistics.quantile_scores import IndexArray, Part, ValueGrid, part_scores
+from algorithms.statistics.quantile_scores import Part, ValueGrid, part_scores
 
 
 def grid_of(column: str, schema: Schema) -> ValueGrid:
@@ -45,8 +44,7 @@ def grid_of(column: str, schema: Schema) -> ValueGrid:
 class CellPlaces:
     """The private numbers of one question, by cell, and what its releases ask of them.
 
-    The rows are read and sorted at the first request, and the sorted places are kept for the
-    next ones.
+    The rows are counted at the first request, by the points of the grid; see `CellRanks`.
 
     Parameters
     ----------
@@ -75,25 +73,12 @@ class CellPlaces:
     ) -> None:
         self._column, self._keys, self._where, self._used = column, keys, where, used
         self._schema, self._public_rows = schema, public_rows
-        self._places: list[IndexArray] | None = None
+        self._ranks: CellRanks | None = None
 
     def counted(self, frame: Any) -> NDArray[np.int64] | int:
         """Return the number of rows in every cell, before noise; an int where there is one cell."""
-        if is_partitioned(frame) or is_lazy(frame):
-            from algorithms.frames.cell_sums import cell_sums
-            from algorithms.frames.partitions.reduction import Reading, reduced
-
-            work = partial(
-                cell_sums,
-                statistic=Count(None),
-                keys=self._keys,
-                schema=self._schema,
-                kind="laplace",
-            )
-            counts: NDArray[np.int64] | int
-            counts = reduced(frame, Reading(self._used, self._where, self._schema), work)
-            return counts
-        sizes = np.array([places.size for places in self._of(frame)])
+        self._of(frame)
+        sizes = cast("CellRanks", self._ranks).below_buckets[:, -1]
         return sizes if sizes.size > 1 else int(sizes[0])
 
     def scores(self, frame: Any, parts: Sequence[Sequence[Part]], scale: float) -> Array:
@@ -118,37 +103,14 @@ class CellPlaces:
         """Return the scores of places as ends of confidence intervals, in the shape of `scores`."""
         return end_scores(self._of(frame), parts, scale)
 
-    def _of(self, frame: Any) -> list[IndexArray]:
-        """Return the sorted places of the rows of every cell; private."""
-        if self._places is None:
-            from algorithms.frames.partitions.reduction import Reading
+    def _of(self, frame: Any) -> list[Any]:
+        """Return the sorted places of the rows of every cell; private.
 
+        They remain on the engine, and are searched and sliced like arrays.
+        """
+        cells = math.prod(table_shape(self._keys, self._schema))
+        if self._ranks is None:
             grid = grid_of(self._column, self._schema)
             reading = Reading(self._used, self._where, self._schema)
-            if is_partitioned(frame) or is_lazy(frame):
-                from algorithms.frames.partitions.ranks import places_of_cells
-
-                cells = math.prod(table_shape(self._keys, self._schema))
-                # Of each cell an object whose places remain with the workers; it is searched and
-                # sliced like an array.
-                worker_places: Any = places_of_cells(frame, reading, self._numbers, grid, cells)
-                self._places = worker_places
-            else:
-                self._places = [
-                    grid.places_of(column) for column in self._numbers(reading.of(frame))
-                ]
-        return self._places
-
-    def _numbers(self, rows: Any) -> list[Array]:
-        """Return for every cell the clipped numbers of its rows that count; private."""
-        from algorithms.frames.cell_sums import cells_of
-
-        values, _ = rows.kept()
-        shape, column = table_shape(self._keys, self._schema), values[self._column]
-        if not shape:
-            return [column]
-        index = cells_of(values, self._keys, shape, self._schema)
-        # Rows are sorted by the index of their cell; those in no cell come after the last one.
-        order = np.argsort(index, kind="stable")
-        ends = np.searchsorted(index[order], np.arange(math.prod(shape) + 1))
-        return np.split(column[order], ends)[1:-1]
+            self._ranks = CellRanks(frame, reading, self._keys, cells, self._column, grid)
+        return [RankedPlaces(self._ranks, cell) for cell in range(cells)]

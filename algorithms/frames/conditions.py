@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, final
 
-import numpy as np
-from numpy.typing import NDArray
+import narwhals as nw
 
 from accountant.domains import REAL
 from accountant.errors import ParameterError
@@ -16,13 +16,13 @@ from algorithms.frames.columns.kinds import ColumnKind
 from algorithms.frames.schema import Schema
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-    "in": np.isin,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "in": lambda value, public: value.is_in(public),
 }
 
 
@@ -103,36 +103,37 @@ class Condition:
             else:
                 label_index(name, kind, compared)
 
-    def holds(self, values: dict[str, NDArray[Any]], schema: Schema) -> NDArray[np.bool_]:
+    def holds(self, values: Mapping[str, nw.Expr], schema: Schema) -> nw.Expr:
         """Return where the condition holds, of columns as the schema declares them.
 
         Parameters
         ----------
-        values : dict of arrays
-            Numbers, and the index of the label of categories and flags.
+        values : dict of narwhals.Expr
+            Numbers, and the labels of categories and flags as an engine has them.
         schema : Schema
             What is public of the columns.
 
         Returns
         -------
-        numpy.ndarray of bool
-            One for each row.
+        narwhals.Expr
+            True or False in each row.
         """
-        mask: NDArray[np.bool_]
         if self.operation in COMPARE:
             name, value = self.parts
             kind, listed = schema.kind(name), self.operation == "in"
-            to_number = label_index if kind.bounds is None else number_of
             public = [
-                to_number(name, kind, compared) for compared in (value if listed else (value,))
+                number_of(name, kind, compared)
+                if kind.bounds is not None
+                else kind.texts[label_index(name, kind, compared)]
+                for compared in (value if listed else (value,))
             ]
+            mask: nw.Expr
             mask = COMPARE[self.operation](values[name], public if listed else public[0])
             return mask
         parts = [part.holds(values, schema) for part in self.parts]
-        mask = ~parts[0]
-        if self.operation != "not":
-            mask = parts[0] & parts[1] if self.operation == "and" else parts[0] | parts[1]
-        return mask
+        if self.operation == "not":
+            return ~parts[0]
+        return parts[0] & parts[1] if self.operation == "and" else parts[0] | parts[1]
 
 
 @final

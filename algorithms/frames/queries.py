@@ -11,7 +11,6 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -200,9 +199,7 @@ class FrameQuery(Question[Answer]):
             The numbers of each cell after those of the cell before; an int where there is one.
         """
         from algorithms.frames.cell_sums import cell_sums
-        from algorithms.frames.partitions.reduction import Reading, reduced
+        from algorithms.frames.rows import Reading
 
-        work = partial(
-            cell_sums, statistic=self.asked_of(schema), keys=self.keys, schema=schema, kind=kind
-        )
-        return reduced(frame, Reading(self.used, self.where, schema), work)
+        reading = Reading(self.used, self.where, schema)
+        return cell_sums(frame, reading, self.asked_of(schema), self.keys, kind)

@@ -24,6 +24,7 @@ from algorithms.frames.columns.numbers import Integer, Number
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
+HASH = "hash"  # rows of a person are in the order of a hash of what they have
 ARTICLES = {"integer": "an"}
 # Types that cannot identify persons: libraries cannot compare their values, or their ends are
 # floats.
@@ -32,10 +33,11 @@ NO_NAMES = re.compile(
 )
 # Two whole numbers beyond 2^53 may be the same float, so two persons would be one.
 FLOATS = re.compile(r"float\d*|double|halffloat|decimal\d*")
+PLACES = rf"{NUMBERS}|{TEXTS.removeprefix('object|')}|{Date.types}"  # types that order rows
 KINDS: dict[str, type[Any]] = {
     kind.kind: kind for kind in (Number, Integer, Date, Flag, Category, Key)
 }
-FACTS = ("person", "rows_per_person", "relation")
+FACTS = ("person", "rows_per_person", "relation", "order")
 
 
 @final
@@ -53,11 +55,14 @@ class Schema:
         The column that names the person whose row it is; each row is a person's only one without
         it.  A row that names none does not count.
     rows_per_person : int
-        How many rows of a person count at most: the first that a statistic could use, in the order
-        of the frame.
+        How many rows of a person count at most: the first that a statistic could use.
     relation : {"add-remove", "replace-one"}
         Neighbouring frames differ by all rows of one person: they are there or not, or they are
         those of another person.
+    order : str, optional
+        The column that orders the rows of a person, such as a time; those without a value come
+        last.  "hash" orders them by a hash of what they have.  By default it is the order of the
+        frame, which tables of a database do not have.
 
     Examples
     --------
@@ -72,6 +77,7 @@ class Schema:
     person: str | None
     rows_per_person: int
     relation: Adjacency
+    order: str | None
 
     def __init__(
         self,
@@ -79,6 +85,7 @@ class Schema:
         person: str | None = None,
         rows_per_person: int = 1,
         relation: str = Adjacency.ADD_REMOVE,
+        order: str | None = None,
     ) -> None:
         allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
@@ -91,19 +98,38 @@ class Schema:
         rows = ROWS.check("rows_per_person", rows_per_person)
         if rows > 1 and person is None:
             raise ParameterError("person", None, "the column that says whose row it is")
+        if order is not None and (person is None or not isinstance(order, str) or not order):
+            allowed = 'the name of a column, or "hash", where a column names persons'
+            raise ParameterError("order", order, allowed)
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
         object.__setattr__(self, "person", person)
         object.__setattr__(self, "rows_per_person", rows)
         checked = check_relation("relation", relation, RECORD_RELATIONS)
         object.__setattr__(self, "relation", checked)
+        object.__setattr__(self, "order", order)
 
     def __hash__(self) -> int:
-        facts = (self.person, self.rows_per_person, self.relation)
+        facts = (self.person, self.rows_per_person, self.relation, self.order)
         return hash((tuple(self.columns.items()), *facts))
 
     def __reduce__(self) -> tuple[object, ...]:
-        facts = (self.person, self.rows_per_person, str(self.relation))
+        facts = (self.person, self.rows_per_person, str(self.relation), self.order)
         return Schema, (dict(self.columns), *facts)
+
+    def with_columns(self, columns: Mapping[str, ColumnKind]) -> Schema:
+        """Return the schema of the same persons with other columns.
+
+        Parameters
+        ----------
+        columns : dict
+            The kind of every column, by name.
+
+        Returns
+        -------
+        Schema
+            It protects the same.
+        """
+        return Schema(columns, self.person, self.rows_per_person, self.relation, self.order)
 
     @classmethod
     def from_toml(cls, path: str) -> Self:
@@ -141,6 +167,7 @@ class Schema:
         """
         facts = {"rows_per_person": self.rows_per_person, "relation": str(self.relation)}
         named = facts if self.person is None else {"person": self.person, **facts}
+        named |= {} if self.order is None else {"order": self.order}
         return write_schema(named, self.columns, path)
 
     @property
@@ -196,14 +223,30 @@ class Schema:
         if facts is None:
             allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
             raise ParameterError("ledger", "arrays", allowed)
-        needed = [*used, *([] if self.person is None else [self.person])]
-        for name in needed:
-            if name not in facts.types:
+        order = None if self.order == HASH else self.order
+        extra = {"person": self.person, "order": order}
+        for argument, name in [*(("column", name) for name in used), *extra.items()]:
+            if name is not None and name not in facts.types:
                 allowed = f"a column of the frame{near(name, facts.types)}"
-                raise ParameterError("person" if name == self.person else "column", name, allowed)
+                raise ParameterError(argument, name, allowed)
+        if self.person is not None and self.order is None and not facts.ordered:
+            allowed = (
+                "given, as tables of this engine have no order of rows, and the first rows of a "
+                f"person count: Schema(..., order='a column'), or order={HASH!r}"
+            )
+            raise ParameterError("order", None, allowed)
+        if order is not None and not re.fullmatch(rf"({PLACES})\d*", facts.types[order].lower()):
+            allowed = "a column of numbers, dates, times or texts"
+            raise ParameterError(f"order {order!r}", facts.types[order], allowed)
         named = None if self.person is None else facts.types[self.person]
         if named is not None and NO_NAMES.match(named.lower()):
             allowed = "a column of whole numbers of 64 bits or less, texts, dates or such"
+            raise ParameterError(f"person {self.person!r}", named, allowed)
+        if named is not None and named == "String_of_the_engine":
+            allowed = (
+                "a column of whole numbers on this engine, whose texts may be equal where letters "
+                "differ: two persons would be one"
+            )
             raise ParameterError(f"person {self.person!r}", named, allowed)
         if named is not None and FLOATS.fullmatch(named.lower()):
             allowed = (

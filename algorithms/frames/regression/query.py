@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, cast, final
 
 import numpy as np
@@ -391,13 +390,8 @@ class RegressionQuery(Question[RegressionAnswer]):
             The numbers of each cell after those of the cell before.
         """
         from algorithms.frames.cell_sums import summed_in_cells
-        from algorithms.frames.partitions.reduction import Reading, reduced
+        from algorithms.frames.rows import Reading
 
-        arguments: dict[str, Any] = {
-            "keys": self.keys,
-            "schema": schema,
-            "contributions": self.products(schema),
-        }
-        work = partial(summed_in_cells, largest=STEPS, **arguments)
-        totals: Array = reduced(frame, Reading(self.used, self.where, schema), work)
-        return totals.T.ravel()
+        reading = Reading(self.used, self.where, schema)
+        products = self.products(schema)(reading.values)
+        return summed_in_cells(frame, reading, self.keys, products).T.ravel()
