@@ -96,7 +96,7 @@ class Reading(NamedTuple):
                 number = label_code(value, kind.texts, 0)
             else:
                 low, high = kind.bounds
-                number = whole((value / 2 - low / 2) / (high / 2 - low / 2) * PRIME)
+                number = whole((value / 2 - low / 2) / (high / 2 - low / 2) * (PRIME - 1))
             code = (code * 1_103_515_245 + number.cast(nw.Int64)) % PRIME
             code = (code * code + 12_345) % PRIME
         return code
@@ -118,9 +118,9 @@ def first_rows(rows: nw.LazyFrame[Any], order: list[str], limit: int) -> nw.Lazy
         starts = nw.when(begins).then(nw.col("index")).otherwise(0).cum_max()
         ranked = table.with_columns((nw.col("index") - starts + 1).alias(RANK)).lazy()
     else:
-        # Narwhals counts wrongly where the column that is counted is that of the groups.
-        rank = nw.col(order[-1]).is_null().cum_count().over(PERSON, order_by=order)
-        ranked = rows.with_columns(rank.alias(RANK))
+        # In pandas the column that is counted must not be one of the order: it is overwritten.
+        rank = nw.col(RANK).cum_count().over(PERSON, order_by=order)
+        ranked = rows.with_columns(nw.lit(1).alias(RANK)).with_columns(rank.alias(RANK))
     return ranked.filter(nw.col(RANK) <= limit)
 
 
@@ -136,7 +136,7 @@ def plain(column: nw.Expr, dtype: Any) -> nw.Expr:
 def typed(column: nw.Expr, dtype: Any, kind: ColumnKind) -> nw.Expr:
     """Return a column as floats, or as texts where its labels are."""
     column = plain(column, dtype)
-    if isinstance(kind, Date):
+    if isinstance(kind, Date) and dtype != nw.Float64:
         return days_of(column, kind)
     if not kind.numeric:
         return column.cast(nw.String) if dtype.is_numeric() else column

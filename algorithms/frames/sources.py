@@ -22,7 +22,7 @@ from accountant.ledger.frames import is_partitioned
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import ColumnKind
-from algorithms.frames.rows import PERSON, PLACE, RANK, Reading, first_rows
+from algorithms.frames.rows import PERSON, PLACE, RANK, Reading, first_rows, typed
 from algorithms.frames.schema import Schema
 
 SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
@@ -142,9 +142,14 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
             native = pd.Series(values, dtype=float if floats else object)
             return nw.from_native(native, series_only=True)
         return nw.new_series(series.name, values, nw.Float64 if floats else nw.String, backend=backend)
-    numbers = kind is not None and not isinstance(kind, Date) and kind.numeric
-    if not numbers or backend.is_polars():
+    if kind is None or not kind.numeric or backend.is_polars():
         return series
+    if isinstance(kind, Date):
+        if backend.is_pyarrow():
+            return series
+        days = typed(nw.col("days"), series.dtype, kind)
+        floats = series.alias("days").to_frame().select(days).to_numpy()[:, 0].astype(float)
+        return nw.new_series(series.name, floats, nw.Float64, backend=backend)
     if backend.is_pyarrow():  # a safe cast of Arrow refuses whole numbers beyond 2^53
         column = series.to_native()
         return nw.from_native(column.cast("float64", safe=False), series_only=True)

@@ -120,7 +120,7 @@ class RowProducts:
             else:
                 kind = self.schema.kind(term.column)
                 label = kind.texts[kind.labels.index(term.label)]
-                yield nw.when(values[term.column] == label).then(1.0).otherwise(0.0)
+                yield (values[term.column] == label).cast(nw.Float64)
 
     def _centred(self, values: Mapping[str, nw.Expr], name: str) -> nw.Expr:
         """Return where numbers lie between their bounds, from -1 to 1: twice their place less 1."""
