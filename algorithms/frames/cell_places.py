@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -77,8 +78,7 @@ class CellPlaces:
 
     def counted(self, frame: Any) -> NDArray[np.int64] | int:
         """Return the number of rows in every cell, before noise; an int where there is one cell."""
-        self._of(frame)
-        sizes = cast("CellRanks", self._ranks).below_buckets[:, -1]
+        sizes = self._ranks_of(frame).below_buckets[:, -1]
         return sizes if sizes.size > 1 else int(sizes[0])
 
     def scores(self, frame: Any, parts: Sequence[Sequence[Part]], scale: float) -> Array:
@@ -90,27 +90,38 @@ class CellPlaces:
         """
         # At the root one part holds all rows, whose number is public.
         public_root = self._public_rows and len(parts[0]) == 1
-        score_runs = [
-            part_scores(places, cell_parts, scale, public_root)
-            for places, cell_parts in zip(self._of(frame), parts, strict=True)
-        ]
-        width = max(runs.shape[2] for runs in score_runs)
-        # Runs of length 0 pad all parts to the same number of runs.
-        filled = [np.pad(runs, ((0, 0), (0, 0), (0, width - runs.shape[2]))) for runs in score_runs]
-        return np.concatenate(filled)
+        places_of_cells = self._of(frame)
+
+        def runs_of_parts() -> Array:
+            score_runs = [
+                part_scores(places, cell_parts, scale, public_root)
+                for places, cell_parts in zip(places_of_cells, parts, strict=True)
+            ]
+            width = max(runs.shape[2] for runs in score_runs)
+            # Runs of length 0 pad all parts to the same number of runs.
+            return np.concatenate(
+                [np.pad(runs, ((0, 0), (0, 0), (0, width - runs.shape[2]))) for runs in score_runs]
+            )
+
+        return self._ranks_of(frame).settled(runs_of_parts)
 
     def end_scores(self, frame: Any, parts: Sequence[Sequence[EndPart]], scale: float) -> Array:
         """Return the scores of places as ends of confidence intervals, in the shape of `scores`."""
-        return end_scores(self._of(frame), parts, scale)
+        return self._ranks_of(frame).settled(partial(end_scores, self._of(frame), parts, scale))
 
     def _of(self, frame: Any) -> list[Any]:
         """Return the sorted places of the rows of every cell; private.
 
         They remain on the engine, and are searched and sliced like arrays.
         """
-        cells = math.prod(table_shape(self._keys, self._schema))
+        ranks, shape = self._ranks_of(frame), table_shape(self._keys, self._schema)
+        return [RankedPlaces(ranks, cell) for cell in range(math.prod(shape))]
+
+    def _ranks_of(self, frame: Any) -> CellRanks:
+        """Return what is asked of the engine of the frame; private."""
         if self._ranks is None:
+            cells = math.prod(table_shape(self._keys, self._schema))
             grid = grid_of(self._column, self._schema)
             reading = Reading(self._used, self._where, self._schema)
             self._ranks = CellRanks(frame, reading, self._keys, cells, self._column, grid)
-        return [RankedPlaces(self._ranks, cell) for cell in range(cells)]
+        return self._ranks

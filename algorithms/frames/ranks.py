@@ -10,12 +10,13 @@ References: docs/proofs/frames.md, section 10.
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from accountant.numerics import Array
 from algorithms.frames.cell_sums import cells_of, groups_of
 from algorithms.frames.cells import Axis
 from algorithms.frames.columns.kinds import whole
@@ -29,8 +30,9 @@ from algorithms.statistics.quantile_scores import (
     ValueGrid,
 )
 
-MOST_BUCKETS = 2**18  # of all cells
-FEW_BUCKETS = 2**6  # of which the points are asked for by name
+MOST_BUCKETS = 2**14  # of all cells
+FEW_BUCKETS = 2**6  # of which the points are asked for by name; of more all points are
+FEW_ROWS = 2**12  # of which all points are asked for at once
 PLACES = 1 << PLACE_BITS  # places of one point of the grid
 
 
@@ -69,8 +71,8 @@ class CellRanks:
         self._groups = groups_of(keys, reading)
         steps = whole((reading.values[column] - grid.lower) / grid.step)
         point = steps.clip(0.0, grid.points - 1.0).cast(nw.Int64)
-        groups = {**self._groups, "point": point}
-        self._counted = source_of(frame, reading).then(partial(grouped, groups=groups, sums={})).kept()
+        columns = {**self._groups, "point": point}
+        self._rows = source_of(frame, reading).then(lambda rows: rows.select(**columns)).kept()
         bucket = nw.col("point") // (1 << self._bits)
         cell, buckets, counts = self._totals(bucket, None)
         size = (grid.points - 1 >> self._bits) + 2
@@ -79,6 +81,7 @@ class CellRanks:
         # Rows of a cell in the buckets before each one; the last number is that of all rows.
         self.below_buckets: IndexArray = np.cumsum(below, axis=1)
         self._known = np.zeros(size - 1, dtype=bool)
+        self._wanted: set[int] = set()
         self._at = np.zeros(0, dtype=np.int64)  # cells and points that have rows, as one number
         self._counts = np.zeros(0, dtype=np.int64)
         self._ends = np.zeros(1, dtype=np.int64)
@@ -92,22 +95,31 @@ class CellRanks:
             if among is not None:
                 rows = rows.filter((nw.col("point") // (1 << self._bits)).is_in(among))
             same = {name: nw.col(name) for name in self._groups}
-            return grouped(rows, {**same, "at": point}, {"rows": nw.col(COUNT)})
+            return grouped(rows, {**same, "at": point}, {})
 
-        columns = self._counted.then(query).columns()
+        columns = self._rows.then(query).columns()
         cell = cells_of(columns, self._keys, self._schema)
         inside = cell < self._cells
-        return cell[inside], columns["at"][inside].astype(np.int64), columns["rows"][inside]
+        return cell[inside], columns["at"][inside].astype(np.int64), columns[COUNT][inside]
 
-    def _know(self, buckets: IndexArray) -> None:
+    def settled(self, ask: Callable[[], Array]) -> Array:
+        """Return what a function makes of ranks, after all buckets that it needs were asked for.
+
+        Of buckets that are not known it gets any ranks, and is asked again when they are: so one
+        question to the engine serves all cells.
+        """
+        answer = ask()
+        while self._wanted:
+            self._know(np.array(sorted(self._wanted)))
+            self._wanted.clear()
+            answer = ask()
+        return answer
+
+    def _know(self, new: IndexArray) -> None:
         """Count the rows at the points of some buckets, of all cells."""
-        new = np.unique(buckets[(buckets >= 0) & (buckets < self._known.size)])
-        new = new[~self._known[new]]
-        if not new.size:
-            return
-        every = new.size > FEW_BUCKETS or self._cells > FEW_BUCKETS
-        among = None if every else new.tolist()
-        cell, point, counts = self._totals(nw.col("point"), among)
+        few = int(self.below_buckets[:, -1].sum()) <= FEW_ROWS
+        every = few or new.size > FEW_BUCKETS or self._cells > FEW_BUCKETS
+        cell, point, counts = self._totals(nw.col("point"), None if every else new.tolist())
         if every:
             self._at, self._counts = self._at[:0], self._counts[:0]
         self._known[slice(None) if every else new] = True
@@ -118,11 +130,15 @@ class CellRanks:
         np.add.at(summed, index, np.append(self._counts, counts))
         self._at, self._counts, self._ends = at, summed, np.append(0, np.cumsum(summed))
 
+    def _wants(self, buckets: IndexArray) -> None:
+        """Note the buckets that are not known."""
+        self._wanted.update(buckets[~self._known[buckets]].tolist())
+
     def below(self, cell: int, points: IndexArray) -> IndexArray:
         """Return how many rows of a cell lie below points."""
         buckets = points >> self._bits
         starts = buckets << self._bits
-        self._know(buckets[starts < points])
+        self._wants(buckets[starts < points])
         end, start = (np.searchsorted(self._at, cell * self._points + p) for p in (points, starts))
         below: IndexArray = self.below_buckets[cell, buckets] + np.where(
             starts < points, self._ends[end] - self._ends[start], 0
@@ -133,7 +149,9 @@ class CellRanks:
         """Return the places of the ranks from ``first`` to before ``last`` of a cell."""
         ends = self.below_buckets[cell]
         low, high = np.searchsorted(ends, [first, last - 1], side="right") - 1
-        self._know(np.arange(low, high + 1))
+        self._wants(np.arange(low, high + 1))
+        if self._wanted:
+            return np.zeros(last - first, dtype=np.int64)
         edges = cell * self._points + (np.array([low, high + 1]) << self._bits)
         edges[1] = min(edges[1], (cell + 1) * self._points)
         begin, end = np.searchsorted(self._at, edges)
