@@ -134,13 +134,13 @@ class LazyRows:
             raise ParameterError(argument, [], "a frame with columns")
         self._frame = frame
         library = type(frame).__module__.split(".")[0]
-        words = {name: type_word(kind) for name, kind in types.items()}
-        for name, word in words.items():
+        type_words = {name: type_word(kind) for name, kind in types.items()}
+        for name, word in type_words.items():
             if word == "String" and (library in UNKNOWN_COLLATIONS or has_collation(frame, name)):
-                words[name] = "String_of_the_engine"
+                type_words[name] = "String_of_the_engine"
         polars = lazy.implementation.is_polars()
         backend = "polars" if polars else "pyarrow"  # of frames of answers
-        self.facts = FrameFacts(backend, MappingProxyType(words), ordered=polars)
+        self.facts = FrameFacts(backend, MappingProxyType(type_words), ordered=polars)
         rows = lazy.select(nw.len()).collect().item()
         self.shape: tuple[int, int] = (int(rows), len(types))
 

@@ -80,9 +80,9 @@ class Statistic(ABC):
     def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return what is added up: for each sum an expression that is a whole number in each row.
 
-        ``values`` are those of the column, an expression too.  An int stands for all rows.  `mixed` makes the sums of the basis from
-        these sums.  No number is larger, in absolute value, than twice the largest coordinate of
-        the basis.
+        ``values`` are those of the column, an expression too.  An int stands for all rows.  `mixed`
+        makes the sums of the basis from these sums.  No number is larger, in absolute value, than
+        twice the largest coordinate of the basis.
         """
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:

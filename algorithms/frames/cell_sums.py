@@ -65,9 +65,7 @@ def summed_in_cells(
                      for i in range(len(parts))])  # fmt: skip
 
 
-def persons_in_cells(
-    frame: Any, reading: Reading, keys: tuple[Axis, ...]
-) -> NDArray[np.int64]:
+def persons_in_cells(frame: Any, reading: Reading, keys: tuple[Axis, ...]) -> NDArray[np.int64]:
     """Return how many persons have a row in each cell, of the rows that count."""
     groups = groups_of(keys, reading)
     once = partial(once_a_person, groups=groups, schema=reading.schema)

@@ -117,8 +117,8 @@ class Axis:
         """Return the index of the label or bin of each group; -1 where it is in none."""
         edges = self.edges(schema)
         if not edges:
-            place = {text: i for i, text in enumerate(schema.kind(self.column).texts)}
-            return np.array([place.get(group, -1) for group in groups.tolist()], dtype=np.intp)
+            code = {text: i for i, text in enumerate(schema.kind(self.column).texts)}
+            return np.array([code.get(group, -1) for group in groups.tolist()], dtype=np.intp)
         if not isinstance(schema.kind(self.column), Date):
             return groups.astype(np.intp)
         bin_index = np.searchsorted(np.array(edges), groups, side="right") - 1
@@ -147,10 +147,10 @@ def bin_of_one_width(value: nw.Expr, low: float, high: float, bins: int) -> nw.E
     The quotient may round into the neighbouring bin, so numbers are then compared with the edges,
     which are computed as `numpy.linspace` does.
     """
-    width, last = (high - low) / bins, bins - 1
-    index = ((value - low) * (bins / (high - low))).floor().clip(0.0, float(last))
+    width, top = (high - low) / bins, bins - 1
+    index = ((value - low) * (bins / (high - low))).floor().clip(0.0, float(top))
     upper = (index + 1) * width + low
-    below, above = value < index * width + low, (value >= upper) & (index < last)
+    below, above = value < index * width + low, (value >= upper) & (index < top)
     corrected = nw.when(below).then(index - 1).when(above).then(index + 1).otherwise(index)
     return corrected.cast(nw.Int64)
 

@@ -130,7 +130,7 @@ class Condition:
             mask: nw.Expr
             mask = COMPARE[self.operation](values[name], public if listed else public[0])
             return mask
-        parts = [part.holds(values, schema) for part in self.parts]
+        parts: list[nw.Expr] = [part.holds(values, schema) for part in self.parts]
         if self.operation == "not":
             return ~parts[0]
         return parts[0] & parts[1] if self.operation == "and" else parts[0] | parts[1]

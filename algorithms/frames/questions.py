@@ -21,7 +21,7 @@ from algorithms.frames.cells import Axis, keys_of, table_shape
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
-from algorithms.frames.schema import Schema
+from algorithms.frames.schema import HASH, Schema
 
 BY_KEYS = "count, sum_, mean, variance and quantiles"  # questions that can group by private keys
 Released = TypeVar("Released")
@@ -88,6 +88,9 @@ class Question(ABC, Generic[Released]):
         if not isinstance(schema, Schema):
             raise ParameterError("schema", type(schema), "a Schema")
         cells = [key.column for key in self.keys]
+        if schema.order == HASH and any(isinstance(schema.kind(n), Key) for n in self.used):
+            allowed = "a column where rows have a Key: its order by a hash would be that of texts"
+            raise ParameterError("order", HASH, allowed)
         for name in self.used:
             if not isinstance(schema.kind(name), Key) or (self.by_private_keys and name in cells):
                 continue

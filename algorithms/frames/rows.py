@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 
 from algorithms.frames.columns.dates import Date, days_since
+from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import DROP, ColumnKind, whole
 from algorithms.frames.conditions import Condition
 from algorithms.frames.schema import HASH, Schema
@@ -58,11 +59,11 @@ class Reading(NamedTuple):
         ]
         columns += [plain(nw.col(name), types[name]) for name in (PERSON, PLACE) if name in types]
         if ORDER in types:
-            place = plain(nw.col(ORDER), types[ORDER])
-            without = place.is_null()
-            without = without | place.is_nan() if types[ORDER].is_float() else without
+            order = plain(nw.col(ORDER), types[ORDER])
+            without = order.is_null()
+            without = without | order.is_nan() if types[ORDER].is_float() else without
             columns.append(nw.when(without).then(1).otherwise(0).alias(WITHOUT))
-            columns.append(nw.when(~without).then(place).alias(PLACE))
+            columns.append(nw.when(~without).then(order).alias(PLACE))
         return frame.select(*columns) if columns else frame
 
     def counted(self, read: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
@@ -74,7 +75,9 @@ class Reading(NamedTuple):
         rows = read.filter(*needed) if needed else read
         if kinds:
             rows = rows.with_columns(**{c: as_declared(nw.col(c), k) for c, k in kinds.items()})
-        return rows if self.where is None else rows.filter(self.where.holds(self.values, self.schema))
+        return (
+            rows if self.where is None else rows.filter(self.where.holds(self.values, self.schema))
+        )
 
     def cut(self, rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Return the first rows of each person, with their rank; all where each row is a person."""
@@ -92,6 +95,8 @@ class Reading(NamedTuple):
         code = nw.lit(1, nw.Int64)
         for name, value in self.values.items():
             kind = self.schema.kind(name)
+            if isinstance(kind, Key):
+                continue  # equal hashes are ordered by the keys themselves
             if kind.bounds is None:
                 number = label_code(value, kind.texts, 0)
             else:

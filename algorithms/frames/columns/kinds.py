@@ -19,7 +19,10 @@ DROP = "drop"  # the choice that a row whose value is missing does not count
 # in lower case and without the digits at the end: "int64" is an "int".  A column of Python objects
 # may hold flags or texts, so "object" is in both; each cell is looked at when it is read.
 NUMBERS, FLAGS = r"u?int|float|double|halffloat|decimal", r"bool|boolean|object"
-TEXTS = r"object|str|string|string_of_the_engine|large_string|string_view|category|categorical|enum|dictionary"
+TEXTS = (
+    r"object|str|string|string_of_the_engine|large_string|string_view|category|categorical|enum"
+    r"|dictionary"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +79,33 @@ class ColumnKind(ABC):
         return self.bounds is not None or isinstance((*self.texts, "")[0], float)
 
     def present(self, column: nw.Expr) -> nw.Expr:
-        """Return where a row has a value: a number, or one of the labels."""
+        """Return where a row has a value: a number, or one of the labels.
+
+        Parameters
+        ----------
+        column : narwhals.Expr
+            The column, as it is read.
+
+        Returns
+        -------
+        narwhals.Expr
+            True or False, or null for False.
+        """
         return ~(column.is_null() | column.is_nan())
 
     def declared(self, column: nw.Expr) -> nw.Expr:
-        """Return values that are present as they count: within the bounds."""
+        """Return values that are present as they count: within the bounds.
+
+        Parameters
+        ----------
+        column : narwhals.Expr
+            The column, as it is read.
+
+        Returns
+        -------
+        narwhals.Expr
+            Numbers, or labels.
+        """
         return column if self.bounds is None else column.clip(*map(float, self.bounds))
 
     @property

@@ -102,7 +102,8 @@ class Integer(ColumnKind):
 
     def declared(self, column: nw.Expr) -> nw.Expr:
         """Return whole numbers within the bounds."""
-        return whole(ColumnKind.declared(self, column))
+        rounded: nw.Expr = whole(ColumnKind.declared(self, column))
+        return rounded
 
     @property
     def rule(self) -> str:

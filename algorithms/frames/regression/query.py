@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
@@ -374,7 +375,7 @@ class RegressionQuery(Question[RegressionAnswer]):
             facts.backend,
         )
 
-    def sums(self, frame: Any, schema: Schema) -> Array:
+    def sums(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
         """Return what is released, before noise: exact sums of whole numbers.
 
         Parameters

@@ -4,12 +4,12 @@ import functools
 import importlib.util
 import shutil
 
-import dask
 import dask.dataframe as dd
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pytest
 
 SPARK_TYPES = {
     "int64": "long", "int32": "int", "double": "double", "string": "string", "bool": "boolean",
@@ -70,7 +70,11 @@ HERE = [
     if name not in MODULES or importlib.util.find_spec(MODULES[name])
     if name != "Spark" or shutil.which("java")
 ]  # fmt: skip
-dask.config.set({"dataframe.convert-string": False})
+# Engines that take seconds: they run with the slow tests.
+MARKED = [
+    pytest.param(name, marks=pytest.mark.slow) if name in {"Dask", *MODULES} else name
+    for name in HERE
+]
 
 
 def on(engine, table):

@@ -14,6 +14,7 @@ from algorithms.frames import (
     Date,
     Key,
     Schema,
+    cell_places,
     col,
     contingency,
     count,
@@ -26,7 +27,6 @@ from algorithms.frames import (
     top_k,
     variance,
 )
-from algorithms.frames import ranks
 from algorithms.statistics.quantile_scores import ValueGrid
 from mechanisms import Laplace
 from tests.algorithms.frames.frames_of import COLUMNS, rows
@@ -128,7 +128,7 @@ def test_rows_are_not_fetched(monkeypatch):
         answered(query, frame, declared())
     assert max(fetched) < 2_000
     # of a quantile the window of ranks that scores are of, and counts below as many points
-    monkeypatch.setattr(ranks, "MOST_BUCKETS", 256)
+    monkeypatch.setattr(cell_places, "MOST_BUCKETS", 256)
     fetched.clear()
     answered(median("change", epsilon=2.0, confidence=None), frame, declared())
     assert sum(fetched) < 0.3 * 8 * 6_000
@@ -184,8 +184,8 @@ def test_equal_numbers_have_the_places_that_they_have_in_one_piece(many):
     places, counts = grid.places_of(numbers), np.array([many, 2, 1])
     points = np.array([3, 5, 7])
     for first, last in ((0, many + 3), (many // 2, many), (many - 1, many + 2)):
-        found = ranks.tied_places(points, counts, first, last)
+        found = cell_places.tied_places(points, counts, first, last)
         assert found.tolist() == places[first:last].tolist()
     for offset in (0, 1, 777, 65_535):
         below = int(np.searchsorted(places, (3 << 16) + offset))
-        assert ranks.ties_below(many, offset) == below
+        assert cell_places.ties_below(many, offset) == below
