@@ -85,6 +85,10 @@ class Statistic(ABC):
         twice the largest coordinate of the basis.
         """
 
+    def moved(self, schema: Schema, noise: str, cells: int) -> Sensitivities:
+        """Return how far one person moves the sums of ``cells`` cells."""
+        return sensitivities(self.basis(schema, noise), schema, cells)
+
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
         """Return the sums of the basis from those of `contributions`, a column for each cell.
 
@@ -122,6 +126,29 @@ class Count(Statistic):
     def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return 1."""
         return [1]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Persons(Statistic):
+    """How many persons have a row: each counts once in a cell, however many rows it has there."""
+
+    name: ClassVar[str] = "persons"
+
+    def basis(self, schema: Schema, noise: str) -> Basis:
+        """Return the basis of a single sum, to which each person adds 1."""
+        return Basis([(1,)], 1.0)
+
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
+        """Return 1."""
+        return [1]
+
+    def moved(self, schema: Schema, noise: str, cells: int) -> Sensitivities:
+        """Return how many cells a person has, at most; of who is exchanged those of both."""
+        exchanged = schema.relation is Adjacency.REPLACE_ONE
+        moved = min(cells, schema.groups * (2 if exchanged else 1))
+        root = math.isqrt(moved)
+        return Sensitivities(moved, float(root) if root**2 == moved else round_up(moved**0.5))
 
 
 @final
@@ -170,7 +197,8 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
     """Return how far one person moves the sums of ``cells`` cells.
 
     What a person adds lies in m times the convex hull of zero and the vertices, each in any cell,
-    for m rows a person.  A norm is convex, so it is largest at vertices.
+    for m rows a person.  A norm is convex, so it is largest at vertices.  Where the rows of each
+    group are bounded too, the parts in different cells are orthogonal.
     """
     rows, vertices = schema.rows_per_person, [*basis.vertices, (0,) * basis.size]
     l1 = max(sum(map(abs, v)) for v in vertices)
@@ -183,6 +211,11 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
         if cells > 1:  # an exchanged row may move from one cell to another
             l1 = max(l1, 2 * max(sum(map(abs, v)) for v in vertices))
             square = max(square, 2 * max(sum(x * x for x in v) for v in vertices))
+    if cells > 1 and schema.groups_per_person is not None:
+        square *= min(cells, schema.groups)
+        rows, total = schema.rows_per_person // schema.groups, rows * l1
+    else:
+        total = rows * l1
     root = math.isqrt(square)
     exact = root * root == square  # such as of one coordinate: then nothing is rounded up
-    return Sensitivities(rows * l1, float(rows * root) if exact else round_up(rows * square**0.5))
+    return Sensitivities(total, float(rows * root) if exact else round_up(rows * square**0.5))

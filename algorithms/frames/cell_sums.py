@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from algorithms.frames.bases import Statistic
+from algorithms.frames.bases import Persons, Statistic
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.rows import Reading
 from algorithms.frames.schema import Schema
@@ -36,6 +36,9 @@ def cell_sums(
     ``kind`` is the noise that will be added, "laplace" or "gaussian", for which a statistic may sum
     other numbers.  A single sum is returned as an int.
     """
+    if isinstance(statistic, Persons):
+        counts = persons_in_cells(frame, reading, keys)
+        return counts if counts.size > 1 else int(counts[0])
     column = None if statistic.column is None else reading.values[statistic.column]
     contributions = statistic.contributions(column, reading.schema, kind)
     # Of a mean, say, the contributions are 1 and t.  From their sums `mixed` makes those of 1 - t
@@ -52,9 +55,9 @@ def summed_in_cells(
 
     A contribution is an expression, a whole number in each row, or an int that every row adds.
     """
-    parts, source = list(contributions), source_of(frame, reading)
-    numbers = {f"s{i}": part for i, part in enumerate(parts) if not isinstance(part, int)}
     groups = groups_of(keys, reading)
+    parts, source = list(contributions), source_of(frame, reading._replace(groups=groups))
+    numbers = {f"s{i}": part for i, part in enumerate(parts) if not isinstance(part, int)}
     totals: dict[str, NDArray[np.int64]] = {}
     for start in range(0, max(1, len(numbers)), TOGETHER):
         batch = dict(list(numbers.items())[start : start + TOGETHER])
@@ -70,7 +73,8 @@ def persons_in_cells(frame: Any, reading: Reading, keys: tuple[Axis, ...]) -> ND
     groups = groups_of(keys, reading)
     once = partial(once_a_person, groups=groups, schema=reading.schema)
     same = {name: nw.col(name) for name in groups}
-    pairs = source_of(frame, reading).then(once).then(partial(grouped, groups=same, sums={}))
+    source = source_of(frame, reading._replace(groups=groups))
+    pairs = source.then(once).then(partial(grouped, groups=same, sums={}))
     return in_cells(pairs, keys, reading.schema)[COUNT]
 
 

@@ -163,6 +163,20 @@ class ColumnName:
     def __ne__(self, value: object) -> Condition:  # type: ignore[override]  # as in a data frame
         return Condition("!=", (self._name, value))
 
+    def _refused(self, other: object) -> NoReturn:
+        """Refuse `col("a") > 3 & col("b") == 1`, of which Python joins `3 & col("b")` first."""
+        allowed = (
+            "compared, in brackets, before it is joined: & and | bind more tightly than > and ==, "
+            f"(col('a') > 3) & (col({self._name!r}) == ...)"
+        )
+        raise ParameterError(f"col({self._name!r})", type(other).__name__, allowed)
+
+    __and__ = __rand__ = __or__ = __ror__ = _refused
+
+    def __invert__(self) -> Condition:
+        """Return the condition that a flag is False."""
+        return Condition("==", (self._name, False))
+
     def between(self, low: object, high: object) -> Condition:
         """Return the condition that the value lies between two others, or is one of them."""
         return (self >= low) & (self <= high)

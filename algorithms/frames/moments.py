@@ -32,6 +32,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from algorithms.frames.bases import STEPS, Basis, Statistic
 from algorithms.frames.columns.kinds import whole
+from algorithms.frames.columns.labels import Flag
 from algorithms.frames.schema import Schema
 
 # Weights, in steps, of what a row adds for Gaussian noise: of 1 and u for a mean, of 1, u and
@@ -124,7 +125,6 @@ class Moment(Statistic):
         return low / 2 + high / 2, high / 2 - low / 2
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Mean(Moment):
     """The mean of a column."""
@@ -158,7 +158,6 @@ class Mean(Moment):
         return np.stack([count * rows, total_t - total * rows])
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Variance(Moment):
     """The variance of a column: the mean square of the distances from its mean."""
@@ -225,6 +224,31 @@ class Variance(Moment):
         if noise == "gaussian":
             return 0, PUBLIC_TOTAL, PUBLIC_SQUARES
         return 0, STEPS // 2, STEPS
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Deviation(Variance):
+    """The standard deviation of a column: the root of its variance."""
+
+    name: ClassVar[str] = "standard deviation"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Share(Mean):
+    """The share of rows in which a flag is True: the mean of 0 and 1."""
+
+    name: ClassVar[str] = "share"
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a column that is no flag."""
+        if not isinstance(schema.kind(self.column), Flag):
+            allowed = "a Flag; of numbers ask count(where=...), and of labels histogram(column)"
+            raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
+
+    def _bounds(self, schema: Schema) -> tuple[float, float]:
+        return 0.0, 1.0
 
 
 def box(sides: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -23,7 +23,6 @@ from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.ledger.gate import Gate
 from algorithms.frames.answer import Answer
-from algorithms.frames.bases import sensitivities
 from algorithms.frames.cells import MOST_CELLS, Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.keys import Key, SelectedKeys
 from algorithms.frames.noise_tails import Noise
@@ -73,9 +72,8 @@ def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelect
     selection = selection_of(guarantee.epsilon, guarantee.delta, key, schema)
     basis = query.statistic.basis(schema, "laplace")
     remaining = dataclasses.replace(guarantee, epsilon=(1 - SHARE) * guarantee.epsilon, delta=0.0)
-    # How many keys there will be is not known yet.  The sensitivity is the same for all numbers of
-    # cells from 2 on.
-    moved = sensitivities(basis, schema, cells=2)
+    # How many keys there will be is not known yet, so it is the sensitivity of many cells.
+    moved = query.statistic.moved(schema, "laplace", MOST_CELLS)
     return selection, remaining.mechanism("laplace", moved, basis.size, basis.unit)
 
 

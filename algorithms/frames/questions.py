@@ -135,8 +135,12 @@ class Question(ABC, Generic[Released]):
         steps: list[Any] = list(self.plan(schema).leaves())
         lines = [str(self), *(f"{name}: {schema.kind(name).rule}" for name in self.used)]
         if schema.person is not None:
-            row_limit = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
-            lines.append(f"of each {schema.person!r} the first {row_limit} that can count")
+            rows, few = schema.rows_per_person, ""
+            if schema.groups_per_person is not None and self.keys:
+                rows //= schema.groups
+                few = f" in each of the first {schema.groups} groups"
+            row_limit = f"{rows} row" + "s" * (rows > 1)
+            lines.append(f"of each {schema.person!r} the first {row_limit}{few} that can count")
         lines.append(f"neighbours: {schema.unit}{self._known(schema)}")
         lines += self._noise_lines(schema, steps)
         return "\n  ".join([*lines, f"costs {self._cost}"])

@@ -11,6 +11,7 @@ rounded up; what is added up are whole numbers.  docs/frames.md lists these rule
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -34,6 +35,7 @@ class Reading(NamedTuple):
     used: tuple[str, ...]  # the columns that a statistic needs
     where: Condition | None  # which rows are asked for; None for all
     schema: Schema
+    groups: Mapping[str, nw.Expr] = MappingProxyType({})  # of which a person may have only some
 
     @property
     def values(self) -> dict[str, nw.Expr]:
@@ -83,16 +85,31 @@ class Reading(NamedTuple):
         """Return the first rows of each person, with their rank; all where each row is a person."""
         if self.schema.person is None:
             return rows
-        names = rows.collect_schema().names()
+        types = rows.collect_schema()
+        names = types.names()
         order = [name for name in (WITHOUT, PLACE) if name in names]
         if order != [PLACE]:  # rows of one place, or of none, are ordered by a hash, then by values
             columns = [name for name in names if name not in {PERSON, PLACE, WITHOUT}]
-            rows, order = rows.with_columns(hash=self._hash()), [*order, "hash", *columns]
-        return first_rows(rows, order, self.schema.rows_per_person)
+            rows, order = rows.with_columns(hash=self._hash(types[PERSON])), [*order, "hash", *columns]
+        if self.schema.groups_per_person is None or not self.groups:
+            return first_rows(rows, order, self.schema.rows_per_person)
+        # All rows are ranked, then the first groups of each person, and the first rows of each.
+        ranked = first_rows(rows.with_columns(**self.groups), order, None)
+        begins = ranked.group_by(PERSON, *self.groups).agg(nw.col(RANK).min().alias("begin"))
+        few = first_rows(begins, ["begin"], self.schema.groups).drop(RANK)
+        joined = ranked.join(few, on=[PERSON, *self.groups], how="inner")
+        each = self.schema.rows_per_person // self.schema.groups
+        placed = joined.rename({RANK: "ranked"})
+        return first_rows(placed, ["ranked"], each, [PERSON, *self.groups])
 
-    def _hash(self) -> nw.Expr:
-        """Return a hash of what a row has, in arithmetic of whole numbers that engines share."""
+    def _hash(self, named: Any) -> nw.Expr:
+        """Return a hash of what a row has, in arithmetic of whole numbers that engines share.
+
+        It differs from person to person where those are whole numbers, which ``named`` says.
+        """
         code = nw.lit(1, nw.Int64)
+        if named.is_integer() and named not in {nw.UInt64, nw.UInt128, nw.Int128}:
+            code = nw.col(PERSON).cast(nw.Int64) % PRIME
         for name, value in self.values.items():
             kind = self.schema.kind(name)
             if isinstance(kind, Key):
@@ -115,18 +132,25 @@ def label_code(value: nw.Expr, texts: Sequence[str | float], first: int) -> nw.E
     return label_code(value, texts[:half], first) + label_code(value, texts[half:], first + half)
 
 
-def first_rows(rows: nw.LazyFrame[Any], order: list[str], limit: int) -> nw.LazyFrame[Any]:
+def first_rows(
+    rows: nw.LazyFrame[Any],
+    order: Sequence[str],
+    limit: int | None,
+    within: Sequence[str] = (PERSON,),
+) -> nw.LazyFrame[Any]:
     """Return the first rows of each person in an order, with their rank from 1 on."""
     if rows.implementation.is_pyarrow():  # Arrow has no windows: equal persons are neighbours
-        table = rows.collect().sort(PERSON, *order).with_row_index("index")
-        begins = (nw.col(PERSON) != nw.col(PERSON).shift(1)).fill_null(True)
+        table = rows.collect().sort(*within, *order).with_row_index("index")
+        differs = [nw.col(name) != nw.col(name).shift(1) for name in within]
+        begins = nw.any_horizontal(*differs, ignore_nulls=False).fill_null(True)
         starts = nw.when(begins).then(nw.col("index")).otherwise(0).cum_max()
-        ranked = table.with_columns((nw.col("index") - starts + 1).alias(RANK)).lazy()
+        table = table.with_columns((nw.col("index") - starts + 1).alias(RANK))
+        ranked = table.drop("index").lazy()
     else:
         # In pandas the column that is counted must not be one of the order: it is overwritten.
-        rank = nw.col(RANK).cum_count().over(PERSON, order_by=order)
+        rank = nw.col(RANK).cum_count().over(*within, order_by=order)
         ranked = rows.with_columns(nw.lit(1).alias(RANK)).with_columns(rank.alias(RANK))
-    return ranked.filter(nw.col(RANK) <= limit)
+    return ranked if limit is None else ranked.filter(nw.col(RANK) <= limit)
 
 
 def plain(column: nw.Expr, dtype: Any) -> nw.Expr:

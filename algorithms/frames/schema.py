@@ -37,7 +37,8 @@ PLACES = rf"{NUMBERS}|{TEXTS.removeprefix('object|')}|{Date.types}"  # types tha
 KINDS: dict[str, type[Any]] = {
     kind.kind: kind for kind in (Number, Integer, Date, Flag, Category, Key)
 }
-FACTS = ("person", "rows_per_person", "relation", "order")
+FACTS = ("person", "rows_per_person", "relation", "order", "groups_per_person",
+         "rows_per_person_and_group")  # fmt: skip
 
 
 @final
@@ -63,6 +64,10 @@ class Schema:
         The column that orders the rows of a person, such as a time; those without a value come
         last.  "hash" orders them by a hash of what they have.  By default it is the order of the
         frame, which tables of a database do not have.
+    groups_per_person, rows_per_person_and_group : int, optional
+        In place of ``rows_per_person``: how many groups of a question a person has at most, and
+        rows in each.  Their product is ``rows_per_person``.  Sums by groups get less Gaussian
+        noise so: it grows with the root of the number of groups.
 
     Examples
     --------
@@ -78,6 +83,7 @@ class Schema:
     rows_per_person: int
     relation: Adjacency
     order: str | None
+    groups_per_person: int | None
 
     def __init__(
         self,
@@ -86,6 +92,8 @@ class Schema:
         rows_per_person: int = 1,
         relation: str = Adjacency.ADD_REMOVE,
         order: str | None = None,
+        groups_per_person: int | None = None,
+        rows_per_person_and_group: int | None = None,
     ) -> None:
         allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
@@ -96,6 +104,13 @@ class Schema:
         if person is not None and (not isinstance(person, str) or not person):
             raise ParameterError("person", person, "the name of a column, or None")
         rows = ROWS.check("rows_per_person", rows_per_person)
+        if groups_per_person is not None or rows_per_person_and_group is not None:
+            if rows > 1:
+                allowed = "left out, where groups_per_person is given: it is the product of both"
+                raise ParameterError("rows_per_person", rows_per_person, allowed)
+            groups = ROWS.check("groups_per_person", groups_per_person)
+            each = ROWS.check("rows_per_person_and_group", rows_per_person_and_group or 1)
+            rows = ROWS.check("groups_per_person * rows_per_person_and_group", groups * each)
         if rows > 1 and person is None:
             raise ParameterError("person", None, "the column that says whose row it is")
         if order is not None and (person is None or not isinstance(order, str) or not order):
@@ -107,14 +122,32 @@ class Schema:
         checked = check_relation("relation", relation, RECORD_RELATIONS)
         object.__setattr__(self, "relation", checked)
         object.__setattr__(self, "order", order)
+        object.__setattr__(self, "groups_per_person", groups_per_person)
 
     def __hash__(self) -> int:
-        facts = (self.person, self.rows_per_person, self.relation, self.order)
-        return hash((tuple(self.columns.items()), *facts))
+        return hash((tuple(self.columns.items()), *self._facts.values()))
 
     def __reduce__(self) -> tuple[object, ...]:
-        facts = (self.person, self.rows_per_person, str(self.relation), self.order)
-        return Schema, (dict(self.columns), *facts)
+        return Schema, (dict(self.columns), *self._facts.values())
+
+    @property
+    def groups(self) -> int:
+        """How many groups of a question a person has at most."""
+        return self.rows_per_person if self.groups_per_person is None else self.groups_per_person
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        """The arguments that it was made with, but the columns."""
+        whole = self.groups_per_person is None
+        rows = None if whole else self.rows_per_person // self.groups
+        return {
+            "person": self.person,
+            "rows_per_person": self.rows_per_person if whole else 1,
+            "relation": str(self.relation),
+            "order": self.order,
+            "groups_per_person": self.groups_per_person,
+            "rows_per_person_and_group": rows,
+        }
 
     def with_columns(self, columns: Mapping[str, ColumnKind]) -> Schema:
         """Return the schema of the same persons with other columns.
@@ -129,7 +162,7 @@ class Schema:
         Schema
             It protects the same.
         """
-        return Schema(columns, self.person, self.rows_per_person, self.relation, self.order)
+        return Schema(columns, **self._facts)
 
     @classmethod
     def from_toml(cls, path: str) -> Self:
@@ -165,10 +198,10 @@ class Schema:
         str
             The text, which `from_toml` reads.
         """
-        facts = {"rows_per_person": self.rows_per_person, "relation": str(self.relation)}
-        named = facts if self.person is None else {"person": self.person, **facts}
-        named |= {} if self.order is None else {"order": self.order}
-        return write_schema(named, self.columns, path)
+        facts = {name: fact for name, fact in self._facts.items() if fact is not None}
+        if self.groups_per_person is not None:
+            del facts["rows_per_person"]
+        return write_schema(facts, self.columns, path)
 
     @property
     def unit(self) -> str:

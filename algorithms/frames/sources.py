@@ -35,6 +35,7 @@ from algorithms.frames.schema import Schema
 SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 COUNT = "count"  # the column of how many rows a group has
 Query = Callable[[nw.LazyFrame[Any]], nw.LazyFrame[Any]]
+SIGNED = {nw.Int8, nw.Int16, nw.Int32, nw.Int64}
 FEW_PARTS = 16  # parts by the hash of persons, at least, where there are as many partitions
 FAR = 2**40  # the places of a partition's rows begin this far after those of the one before
 
@@ -83,11 +84,12 @@ def once_a_person(
 ) -> nw.LazyFrame[Any]:
     """Return one row for each person and group, of the first ``limit`` groups of a person."""
     if schema.person is None:
-        return rows.select(**groups)
-    pairs = rows.with_columns(**groups).group_by(PERSON, *groups).agg(nw.col(RANK).min())
+        return rows.select(**groups) if groups else rows
+    grouped_rows = rows.with_columns(**groups) if groups else rows
+    pairs = grouped_rows.group_by(PERSON, *groups).agg(nw.col(RANK).min())
     if limit is not None:
         pairs = first_rows(pairs.rename({RANK: PLACE}), [PLACE], limit)
-    return pairs.select(*groups)
+    return pairs.select(*groups) if groups else pairs
 
 
 def prepared(frame: Any, reading: Reading) -> nw.LazyFrame[Any]:
@@ -151,6 +153,10 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
         return nw.new_series(
             series.name, values, nw.Float64 if are_floats else nw.String, backend=backend
         )
+    arrow_type = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)
+    if kind is None and arrow_type is not None and series.dtype in SIGNED:
+        # Numbers of Arrow in a pandas frame lack operations that a hash needs.
+        return nw.from_native(series.to_native().astype("Int64"), series_only=True)
     if kind is None or not kind.numeric or backend.is_polars():
         return series
     if isinstance(kind, Date):

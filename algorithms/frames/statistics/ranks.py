@@ -164,6 +164,86 @@ def median(
     return _quantiles(column, [0.5], epsilon, delta, confidence, where, by, single=True)
 
 
+@answered("minimum('age', epsilon=1.0)")
+def minimum(
+    column: str,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    confidence: float | None = 0.95,
+    where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
+) -> QuantileQuery:
+    """Find about the least number of a column, within its bounds: its quantile 0.
+
+    Parameters
+    ----------
+    column : str
+        A column of numbers.
+    epsilon, delta : float
+        The privacy that the answer may cost.
+    confidence : float or None
+        Probability that the interval covers that of the frame; None asks for no interval.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
+
+    Returns
+    -------
+    QuantileQuery
+        A question that is still to be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import minimum
+    >>> print(minimum("age", epsilon=1.0))
+    quantile 0 of age
+    """
+    return _quantiles(column, [0.0], epsilon, delta, confidence, where, by, single=True)
+
+
+@answered("maximum('age', epsilon=1.0)")
+def maximum(
+    column: str,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    confidence: float | None = 0.95,
+    where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
+) -> QuantileQuery:
+    """Find about the largest number of a column, within its bounds: its quantile 1.
+
+    Parameters
+    ----------
+    column : str
+        A column of numbers.
+    epsilon, delta : float
+        The privacy that the answer may cost.
+    confidence : float or None
+        Probability that the interval covers that of the frame; None asks for no interval.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
+
+    Returns
+    -------
+    QuantileQuery
+        A question that is still to be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import maximum
+    >>> print(maximum("age", epsilon=1.0))
+    quantile 1 of age
+    """
+    return _quantiles(column, [1.0], epsilon, delta, confidence, where, by, single=True)
+
+
 @renamed_arguments(level="confidence")
 @answered("top_k('job', 3, epsilon=1.0)")
 def top_k(
