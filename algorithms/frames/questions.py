@@ -87,6 +87,7 @@ class Question(ABC, Generic[Released]):
         """
         if not isinstance(schema, Schema):
             raise ParameterError("schema", type(schema), "a Schema")
+        self._cost.check_stated()
         cells = [key.column for key in self.keys]
         if schema.order == HASH and any(isinstance(schema.kind(n), Key) for n in self.used):
             allowed = "a column where rows have a Key: its order by a hash would be that of texts"
@@ -192,6 +193,44 @@ class Question(ABC, Generic[Released]):
                 with ledger.reserving(plan, label):
                     return self._released(ledger, schema, steps, facts, None)
             return self._released(ledger, schema, steps, facts, label)
+
+    @property
+    def cost(self) -> str:
+        """What the answer may cost, in words."""
+        return str(self._cost)
+
+    def costing(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        scale: float | None = None,
+    ) -> Self:
+        """Return the question at another cost, or at one where none was said.
+
+        Parameters
+        ----------
+        epsilon, delta : float, optional
+            The privacy that the answer may cost.
+        rho : float, optional
+            The privacy that it may cost as zero-concentrated rho; not of quantiles and `top_k`.
+        scale : float, optional
+            The scale of the noise, in place of a cost; of sums only.
+
+        Returns
+        -------
+        Question
+            The same in all else.
+        """
+        cost = dataclasses.replace(self._cost, epsilon=epsilon, delta=delta, rho=rho, scale=scale)
+        cost.check_stated()
+        if any(field.name == "guarantee" for field in dataclasses.fields(self)):
+            return cast("Self", dataclasses.replace(cast("Any", self), guarantee=cost))
+        if cost.epsilon is None:
+            raise ParameterError("epsilon", None, "given: this question has no rho or scale")
+        changed = dataclasses.replace(cast("Any", self), epsilon=cost.epsilon, delta=cost.delta)
+        return cast("Self", changed)
 
     def group_by(self, keys: Any) -> Self:
         """Return the question for every group of rows.

@@ -90,7 +90,10 @@ class Reading(NamedTuple):
         order = [name for name in (WITHOUT, PLACE) if name in names]
         if order != [PLACE]:  # rows of one place, or of none, are ordered by a hash, then by values
             columns = [name for name in names if name not in {PERSON, PLACE, WITHOUT}]
-            rows, order = rows.with_columns(hash=self._hash(types[PERSON])), [*order, "hash", *columns]
+            rows, order = (
+                rows.with_columns(hash=self._hash(types[PERSON])),
+                [*order, "hash", *columns],
+            )
         if self.schema.groups_per_person is None or not self.groups:
             return first_rows(rows, order, self.schema.rows_per_person)
         # All rows are ranked, then the first groups of each person, and the first rows of each.
@@ -98,9 +101,9 @@ class Reading(NamedTuple):
         begins = ranked.group_by(PERSON, *self.groups).agg(nw.col(RANK).min().alias("begin"))
         few = first_rows(begins, ["begin"], self.schema.groups).drop(RANK)
         joined = ranked.join(few, on=[PERSON, *self.groups], how="inner")
-        each = self.schema.rows_per_person // self.schema.groups
+        limit = self.schema.rows_per_person // self.schema.groups
         placed = joined.rename({RANK: "ranked"})
-        return first_rows(placed, ["ranked"], each, [PERSON, *self.groups])
+        return first_rows(placed, ["ranked"], limit, [PERSON, *self.groups])
 
     def _hash(self, named: Any) -> nw.Expr:
         """Return a hash of what a row has, in arithmetic of whole numbers that engines share.

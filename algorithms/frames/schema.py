@@ -109,8 +109,8 @@ class Schema:
                 allowed = "left out, where groups_per_person is given: it is the product of both"
                 raise ParameterError("rows_per_person", rows_per_person, allowed)
             groups = ROWS.check("groups_per_person", groups_per_person)
-            each = ROWS.check("rows_per_person_and_group", rows_per_person_and_group or 1)
-            rows = ROWS.check("groups_per_person * rows_per_person_and_group", groups * each)
+            group_rows = ROWS.check("rows_per_person_and_group", rows_per_person_and_group or 1)
+            rows = ROWS.check("groups_per_person * rows_per_person_and_group", groups * group_rows)
         if rows > 1 and person is None:
             raise ParameterError("person", None, "the column that says whose row it is")
         if order is not None and (person is None or not isinstance(order, str) or not order):
@@ -138,15 +138,15 @@ class Schema:
     @property
     def _facts(self) -> dict[str, Any]:
         """The arguments that it was made with, but the columns."""
-        whole = self.groups_per_person is None
-        rows = None if whole else self.rows_per_person // self.groups
+        ungrouped = self.groups_per_person is None
+        group_rows = None if ungrouped else self.rows_per_person // self.groups
         return {
             "person": self.person,
-            "rows_per_person": self.rows_per_person if whole else 1,
+            "rows_per_person": self.rows_per_person if ungrouped else 1,
             "relation": str(self.relation),
             "order": self.order,
             "groups_per_person": self.groups_per_person,
-            "rows_per_person_and_group": rows,
+            "rows_per_person_and_group": group_rows,
         }
 
     def with_columns(self, columns: Mapping[str, ColumnKind]) -> Schema:

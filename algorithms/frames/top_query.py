@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ class TopQuery(Question[ListedAnswer]):
     column: str
     k: int
     where: Condition | None
-    epsilon: float
+    epsilon: float | None
     delta: float
     confidence: float
     keys: tuple[Axis, ...] = ()
@@ -93,11 +93,12 @@ class TopQuery(Question[ListedAnswer]):
         A person counts once for each label of a cell, and has at most as many of them as rows.
         """
         size, replaced = math.prod(self._shape(schema)), schema.relation is Adjacency.REPLACE_ONE
+        epsilon = cast("float", self.epsilon)  # `check` refuses a question without a cost
         labels_each = min(schema.rows_per_person, size)
         if not self.keys:
-            return top_k_plan(size, self.k, labels_each, replaced, self.epsilon, self.delta)
+            return top_k_plan(size, self.k, labels_each, replaced, epsilon, self.delta)
         moved = min(labels_each * (2 if replaced else 1), size)
-        return Sequential([count_noise(moved, size, self.epsilon, self.delta)])
+        return Sequential([count_noise(moved, size, epsilon, self.delta)])
 
     def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
         """Yield the rounds, and the noise."""
