@@ -93,7 +93,7 @@ class Session(TableDisplay):
         stated = self._stated(question, cost)
         title = f"{stated}, {stated.cost}"
         # The same words under another schema are another question.
-        digest = hashlib.sha256(self._schema.to_toml().encode()).hexdigest()[:8]
+        digest = hashlib.sha256(repr(self._schema).encode()).hexdigest()[:8]
         answer = stated.release(self._ledger, self._schema, label=f"{title} ({digest})")
         self._answers[title] = answer
         return answer

@@ -9,6 +9,7 @@ from .columns.numbers import Integer as Integer
 from .columns.numbers import Number as Number
 from .conditions import Condition as Condition
 from .conditions import col as col
+from .formulas import Formula as Formula
 from .framed import ListedAnswer as ListedAnswer
 from .quantile_query import QuantileQuery as QuantileQuery
 from .queries import FrameQuery as FrameQuery

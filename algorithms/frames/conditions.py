@@ -13,6 +13,7 @@ from accountant.domains import REAL
 from accountant.errors import ParameterError
 from algorithms.frames.columns.dates import Date, checked_date, days_since
 from algorithms.frames.columns.kinds import ColumnKind
+from algorithms.frames.formulas import MISSING, Formula, Operand
 from algorithms.frames.schema import Schema
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -137,13 +138,13 @@ class Condition:
 
 
 @final
-class ColumnName:
-    """The name of a column, to be compared with public values; made by `col`."""
+class ColumnName(Operand):
+    """The name of a column, to be compared with public values or put in a formula; see `col`."""
 
     __hash__ = None  # type: ignore[assignment]  # == makes a condition
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._name = self.column_name = name
 
     def __lt__(self, value: object) -> Condition:
         return Condition("<", (self._name, value))
@@ -177,6 +178,15 @@ class ColumnName:
         """Return the condition that a flag is False."""
         return Condition("==", (self._name, False))
 
+    def is_null(self) -> Formula:
+        """Return the flag whether the column has no value that counts, for `Schema.derive`."""
+        return Formula(MISSING, (self._name,))
+
+    @property
+    def dt(self) -> DateParts:
+        """The parts of dates, for `Schema.derive`: year, month and weekday."""
+        return DateParts(self._name)
+
     def between(self, low: object, high: object) -> Condition:
         """Return the condition that the value lies between two others, or is one of them."""
         return (self >= low) & (self <= high)
@@ -184,6 +194,26 @@ class ColumnName:
     def is_in(self, values: Iterable[object]) -> Condition:
         """Return the condition that the value is one of those given."""
         return Condition("in", (self._name, tuple(values)))
+
+
+@final
+class DateParts:
+    """The parts of a column of dates; see `ColumnName.dt`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def year(self) -> Formula:
+        """Return the year."""
+        return Formula("year", (self._name,))
+
+    def month(self) -> Formula:
+        """Return the month, 1 to 12."""
+        return Formula("month", (self._name,))
+
+    def weekday(self) -> Formula:
+        """Return the day of the week, 1 for Monday to 7."""
+        return Formula("weekday", (self._name,))
 
 
 def col(name: str) -> ColumnName:

@@ -134,7 +134,7 @@ class Question(ABC, Generic[Released]):
             A line for each fact.
         """
         steps: list[Any] = list(self.plan(schema).leaves())
-        lines = [str(self), *(f"{name}: {schema.kind(name).rule}" for name in self.used)]
+        lines = [str(self), *(f"{name}: {schema.rule(name)}" for name in self.used)]
         if schema.person is not None:
             rows, few = schema.rows_per_person, ""
             if schema.groups_per_person is not None and self.keys:

@@ -40,12 +40,24 @@ class Reading(NamedTuple):
     @property
     def values(self) -> dict[str, nw.Expr]:
         """The columns of rows that count, by the name that the frame has for them."""
-        return {name: nw.col(f"c{i}") for i, name in enumerate(self.used)}
+        schema = self.schema
+        values = {name: nw.col(f"c{i}") for i, name in enumerate(schema.sources(self.used))}
+        missing = {n: nw.col(f"n{i}") for i, n in enumerate(schema.asked_missing(self.used))}
+        for name in set(self.used) & set(schema.formulas):
+            values[name] = schema.formulas[name].value(values, missing)
+        return values
+
+    @property
+    def kinds(self) -> dict[str, ColumnKind]:
+        """The kinds of the columns that are read, by the names that they get."""
+        return {c: self.schema.kind(n) for c, n in self.columns.items() if c[0] in "cn"}
 
     @property
     def columns(self) -> dict[str, str]:
         """The columns of the frame that are read, by the names that they get."""
-        columns = {f"c{i}": name for i, name in enumerate(self.used)}
+        columns = {f"c{i}": name for i, name in enumerate(self.schema.sources(self.used))}
+        missing = self.schema.asked_missing(self.used)
+        columns |= {f"n{i}": name for i, name in enumerate(missing)}
         if self.schema.person is not None:
             columns[PERSON] = self.schema.person
             if self.schema.order not in {None, HASH}:
@@ -55,10 +67,7 @@ class Reading(NamedTuple):
     def read(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Return numbers and texts of the columns, which have their new names."""
         types = frame.collect_schema()
-        columns = [
-            typed(nw.col(f"c{i}"), types[f"c{i}"], self.schema.kind(name))
-            for i, name in enumerate(self.used)
-        ]
+        columns = [typed(nw.col(c), types[c], kind) for c, kind in self.kinds.items()]
         columns += [plain(nw.col(name), types[name]) for name in (PERSON, PLACE) if name in types]
         if ORDER in types:
             order = plain(nw.col(ORDER), types[ORDER])
@@ -70,13 +79,20 @@ class Reading(NamedTuple):
 
     def counted(self, read: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Return the rows that may count, as declared; those of a person are not cut yet."""
-        kinds = {f"c{i}": self.schema.kind(name) for i, name in enumerate(self.used)}
+        kinds = {c: kind for c, kind in self.kinds.items() if c[0] == "c"}
+        missing = {c: kind for c, kind in self.kinds.items() if c[0] == "n"}
         needed = [k.present(nw.col(c)) for c, k in kinds.items() if k.filled == DROP]
         if self.schema.person is not None:
             needed.append(~nw.col(PERSON).is_null())
         rows = read.filter(*needed) if needed else read
         if kinds:
             rows = rows.with_columns(**{c: as_declared(nw.col(c), k) for c, k in kinds.items()})
+        if missing:
+            present = {c: nw.when(kind.present(nw.col(c))) for c, kind in missing.items()}
+            flags = {
+                c: then.then(nw.lit(0.0)).otherwise(nw.lit(1.0)) for c, then in present.items()
+            }
+            rows = rows.with_columns(**flags)
         return (
             rows if self.where is None else rows.filter(self.where.holds(self.values, self.schema))
         )

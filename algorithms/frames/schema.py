@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,8 @@ from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import NUMBERS, TEXTS, ColumnKind
 from algorithms.frames.columns.labels import Category, Flag
 from algorithms.frames.columns.numbers import Integer, Number
+from algorithms.frames.formulas import MISSING as MISSING_VALUE
+from algorithms.frames.formulas import Formula
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
@@ -84,6 +86,7 @@ class Schema:
     relation: Adjacency
     order: str | None
     groups_per_person: int | None
+    formulas: Mapping[str, Formula]
 
     def __init__(
         self,
@@ -94,6 +97,7 @@ class Schema:
         order: str | None = None,
         groups_per_person: int | None = None,
         rows_per_person_and_group: int | None = None,
+        formulas: Mapping[str, Formula] = MappingProxyType({}),
     ) -> None:
         allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
@@ -117,6 +121,7 @@ class Schema:
             allowed = 'the name of a column, or "hash", where a column names persons'
             raise ParameterError("order", order, allowed)
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
+        object.__setattr__(self, "formulas", MappingProxyType(dict(formulas)))
         object.__setattr__(self, "person", person)
         object.__setattr__(self, "rows_per_person", rows)
         checked = check_relation("relation", relation, RECORD_RELATIONS)
@@ -125,10 +130,14 @@ class Schema:
         object.__setattr__(self, "groups_per_person", groups_per_person)
 
     def __hash__(self) -> int:
-        return hash((tuple(self.columns.items()), *self._facts.values()))
+        facts = {**self._facts, "formulas": tuple(self.formulas.items())}
+        return hash((tuple(self.columns.items()), *facts.values()))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Schema, (dict(self.columns), *self._facts.values())
+        return Schema, (
+            dict(self.columns),
+            *{**self._facts, "formulas": dict(self.formulas)}.values(),
+        )
 
     @property
     def groups(self) -> int:
@@ -147,6 +156,7 @@ class Schema:
             "order": self.order,
             "groups_per_person": self.groups_per_person,
             "rows_per_person_and_group": group_rows,
+            "formulas": self.formulas,
         }
 
     def with_columns(self, columns: Mapping[str, ColumnKind]) -> Schema:
@@ -163,6 +173,69 @@ class Schema:
             It protects the same.
         """
         return Schema(columns, **self._facts)
+
+    def derive(self, **formulas: Formula) -> Schema:
+        """Return the schema with further columns, each of which follows from others.
+
+        Parameters
+        ----------
+        **formulas : Formula
+            By the name of the new column, such as ``cost=col("price") * col("count")``,
+            ``unknown=col("age").is_null()`` or ``month=col("day").dt.month()``.
+
+        Returns
+        -------
+        Schema
+            The kinds of the new columns follow from those of the others: they need no bounds.
+        """
+        columns = dict(self.columns)
+        for name, derived in formulas.items():
+            if not isinstance(derived, Formula) or name in columns:
+                allowed = "a formula, such as col('price') * col('count'), under a new name"
+                raise ParameterError(name, type(derived), allowed)
+            for used in derived.columns:
+                if used in self.formulas:
+                    allowed = "of columns of the frame: put the other formula in its place"
+                    raise ParameterError(name, used, allowed)
+            columns[name] = derived.kind(self.kind)
+        facts = {**self._facts, "formulas": {**self.formulas, **formulas}}
+        return Schema(columns, **facts)
+
+    def sources(self, used: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns of the frame that some columns follow from, or that they are.
+
+        Parameters
+        ----------
+        used : iterable of str
+            Names of columns.
+
+        Returns
+        -------
+        tuple of str
+            Without those of which only is asked whether they are missing.
+        """
+        sources = [
+            source
+            for name in used
+            for source in (self.formulas[name].columns if name in self.formulas else [name])
+        ]
+        return tuple(dict.fromkeys(sources))
+
+    def asked_missing(self, used: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns of the frame of which is asked whether they are missing.
+
+        Parameters
+        ----------
+        used : iterable of str
+            Names of columns.
+
+        Returns
+        -------
+        tuple of str
+            Their names.
+        """
+        formulas = [self.formulas[name] for name in used if name in self.formulas]
+        return tuple(dict.fromkeys(f.parts[0] for f in formulas if f.operation == MISSING_VALUE))
 
     @classmethod
     def from_toml(cls, path: str) -> Self:
@@ -198,7 +271,10 @@ class Schema:
         str
             The text, which `from_toml` reads.
         """
-        facts = {name: fact for name, fact in self._facts.items() if fact is not None}
+        if self.formulas:
+            allowed = "a schema without derived columns: derive them when it was read"
+            raise ParameterError("schema", list(self.formulas), allowed)
+        facts = {n: fact for n, fact in self._facts.items() if fact is not None and n != "formulas"}
         if self.groups_per_person is not None:
             del facts["rows_per_person"]
         return write_schema(facts, self.columns, path)
@@ -238,7 +314,26 @@ class Schema:
             raise ParameterError("column", type(name), "the name of a column that is declared")
         raise ParameterError("column", name, f"declared in the schema{near(name, self.columns)}")
 
-    def check_frame(self, facts: FrameFacts | None, used: Iterable[str]) -> None:
+    def rule(self, name: str) -> str:
+        """Return how the values of a column count, in words.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        str
+            What it follows from, or what is clipped and missing.
+        """
+        if name not in self.formulas:
+            return self.kind(name).rule
+        kind = self.kind(name)
+        ends = "" if kind.bounds is None else f", {kind.bounds[0]:g} .. {kind.bounds[1]:g}"
+        return f"{self.formulas[name]!r}{ends}"
+
+    def check_frame(self, facts: FrameFacts | None, used: Sequence[str]) -> None:
         """Refuse a frame whose columns are not those of the schema; no row is looked at.
 
         Parameters
@@ -256,6 +351,7 @@ class Schema:
         if facts is None:
             allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
             raise ParameterError("ledger", "arrays", allowed)
+        used = [*self.sources(used), *self.asked_missing(used)]
         order = None if self.order == HASH else self.order
         extra = {"person": self.person, "order": order}
         for argument, name in [*(("column", name) for name in used), *extra.items()]:

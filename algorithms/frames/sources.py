@@ -103,7 +103,7 @@ def prepared(frame: Any, reading: Reading) -> nw.LazyFrame[Any]:
     if isinstance(table, nw.LazyFrame) and nw.Object in table.collect_schema().values():
         table = table.collect()  # objects of Python have no lazy expressions
     if isinstance(table, nw.DataFrame):
-        kinds = {f"c{i}": reading.schema.kind(name) for i, name in enumerate(reading.used)}
+        kinds = reading.kinds
         table = table.with_columns(
             **{name: plain_series(table[name], kinds.get(name)) for name in columns}
         )
