@@ -140,12 +140,11 @@ class Formula(Operand):
         """
         part = self.parts[0]
         if self.operation in ARITHMETIC:
-            first, second = (part.value_bounds(kind_of) for part in self.parts)
+            left, right = (part.value_bounds(kind_of) for part in self.parts)
             corners = [
-                ARITHMETIC[self.operation](a, b)
-                for a, b in itertools.product(first[:2], second[:2])
+                ARITHMETIC[self.operation](a, b) for a, b in itertools.product(left[:2], right[:2])
             ]
-            return min(corners), max(corners), first[2] and second[2]
+            return min(corners), max(corners), left[2] and right[2]
         if not isinstance(part, str):
             return part, part, float(part).is_integer()
         kind = kind_of(part)

@@ -70,6 +70,8 @@ class Schema:
         In place of ``rows_per_person``: how many groups of a question a person has at most, and
         rows in each.  Their product is ``rows_per_person``.  Sums by groups get less Gaussian
         noise so: it grows with the root of the number of groups.
+    formulas : dict, optional
+        What columns follow from, by name; `derive` gives it, with their kinds.
 
     Examples
     --------
@@ -193,10 +195,10 @@ class Schema:
             if not isinstance(derived, Formula) or name in columns:
                 allowed = "a formula, such as col('price') * col('count'), under a new name"
                 raise ParameterError(name, type(derived), allowed)
-            for used in derived.columns:
-                if used in self.formulas:
+            for source in derived.columns:
+                if source in self.formulas:
                     allowed = "of columns of the frame: put the other formula in its place"
-                    raise ParameterError(name, used, allowed)
+                    raise ParameterError(name, source, allowed)
             columns[name] = derived.kind(self.kind)
         facts = {**self._facts, "formulas": {**self.formulas, **formulas}}
         return Schema(columns, **facts)
@@ -351,10 +353,10 @@ class Schema:
         if facts is None:
             allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
             raise ParameterError("ledger", "arrays", allowed)
-        used = [*self.sources(used), *self.asked_missing(used)]
+        sources = [*self.sources(used), *self.asked_missing(used)]
         order = None if self.order == HASH else self.order
         extra = {"person": self.person, "order": order}
-        for argument, name in [*(("column", name) for name in used), *extra.items()]:
+        for argument, name in [*(("column", name) for name in sources), *extra.items()]:
             if name is not None and name not in facts.types:
                 allowed = f"a column of the frame{near(name, facts.types)}"
                 raise ParameterError(argument, name, allowed)
@@ -383,7 +385,7 @@ class Schema:
                 "Read it as such from its source, as dtype='Int64' of pandas keeps missing ones"
             )
             raise ParameterError(f"person {self.person!r}", named, allowed)
-        for name in used:
+        for name in sources:
             kind, dtype = self.kind(name), facts.types[name]
             if not kind.fits(dtype):
                 allowed = f"of a type that is {ARTICLES.get(kind.kind, 'a')} {kind.kind}"

@@ -46,8 +46,10 @@ def some_rows(n=200, seed=0):
     start = dt.date(1890, 1, 1).toordinal()
     days = [dt.date.fromordinal(start + int(d)) for d in rng.integers(0, 80_000, n)]
     return pa.table({
-        "price": gaps(rng.normal(20, 30, n).tolist()), "number": gaps(rng.integers(-5, 12, n).tolist()),
-        "rate": gaps(rng.normal(0, 1, n).tolist()), "day": pa.array(gaps(days)).cast(pa.timestamp("us")),
+        "price": gaps(rng.normal(20, 30, n).tolist()),
+        "number": gaps(rng.integers(-5, 12, n).tolist()),
+        "rate": gaps(rng.normal(0, 1, n).tolist()),
+        "day": pa.array(gaps(days)).cast(pa.timestamp("us")),
         "job": gaps(rng.choice(["a", "b", "c"], n).tolist()),
         "owner": gaps((rng.random(n) < 0.3).tolist()),
     })  # fmt: skip
