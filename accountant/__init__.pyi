@@ -87,6 +87,9 @@ from .losses.loss import Loss as Loss
 from .losses.mixture_of_gaussians import MixtureOfGaussians as MixtureOfGaussians
 from .losses.pure_and_approximate import ApproxLoss as ApproxLoss
 from .losses.pure_and_approximate import PureLoss as PureLoss
+from .losses.summed_noise import DiscreteGaussianSum as DiscreteGaussianSum
+from .losses.summed_noise import SkellamNoise as SkellamNoise
+from .losses.summed_noise import SummedNoiseLoss as SummedNoiseLoss
 from .losses.zcdp import ZCDPLoss as ZCDPLoss
 from .planning.allocation import allocate as allocate
 from .planning.allocation_table import Allocation as Allocation
@@ -111,6 +114,7 @@ from .plans.parallel import Stated as Stated
 from .plans.plan import Plan as Plan
 from .plans.plan import Repeat as Repeat
 from .plans.plan import Sequential as Sequential
+from .publishing.receipt import make_receipt as make_receipt
 from .reports.comparison import Comparison as Comparison
 from .reports.comparison import compare as compare
 from .reports.comparison import compare_deltas as compare_deltas

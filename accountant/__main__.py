@@ -16,6 +16,7 @@ from accountant.cli.least import least
 from accountant.cli.ledger import app as ledger
 from accountant.cli.page import page
 from accountant.cli.plan import plan
+from accountant.cli.receipt import app as receipt
 from accountant.cli.training import training
 from accountant.cli.verify import verify
 
@@ -51,7 +52,7 @@ python -m accountant plan plan.toml; python -m accountant compare plan.toml --de
 python -m accountant explain plan.toml; python -m accountant page plan.toml --out budget.html;
 python -m accountant ledger --help; python -m accountant training --help;
 python -m accountant certify plan.toml --delta 1e-6 --proof cost.proof.json;
-python -m accountant verify cost.proof.json
+python -m accountant verify cost.proof.json; python -m accountant receipt --help
 
 A first word that is no command means compare. Exit status: 0 answered, 1 the budget does not
 suffice, 2 bad usage or a bad plan file, 130 interrupted.
@@ -65,13 +66,20 @@ app = typer.Typer(
 for name, command in COMMANDS.items():
     app.command(name)(command)
 app.add_typer(ledger, name="ledger")
+app.add_typer(receipt, name="receipt")
 
 
 def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     command_line = sys.argv[1:] if arguments is None else arguments
     # a first word that is no command means `compare`
-    if not command_line or command_line[0] not in {*COMMANDS, "ledger", "--help", "--version"}:
+    if not command_line or command_line[0] not in {
+        *COMMANDS,
+        "ledger",
+        "receipt",
+        "--help",
+        "--version",
+    }:
         command_line = ["compare", *command_line]
     return run_app(app, program, command_line)
 

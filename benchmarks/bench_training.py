@@ -1,9 +1,12 @@
-"""Training runs: binary trees and calibrations of noise beside dp-accounting.
+"""Training runs: binary trees and calibrations of noise beside dp-accounting, and shuffled passes.
 
 Its answers are computed here, with its processor time over ours; a tree also stands beside the bound
-that was published for it.  ``cold`` rows are the first calibration of a new process.
+that was published for it.  A removed record of shuffled passes stands beside the bound that holds in
+any order of the records.  ``cold`` rows are the first calibration of a new process.
 """
 
+import itertools
+import math
 import subprocess
 import sys
 import time
@@ -17,6 +20,9 @@ from accountant import (
     Tight,
     from_dp_event,
 )
+from accountant.plans.adjacency import Adjacency
+from accountant.training.run import TrainingRun
+from accountant.training.schemes import certified, record_scheme
 from benchmarks.measure import beside, options
 from mechanisms import MatrixMechanism
 
@@ -86,6 +92,24 @@ def trees():
              f"dp-accounting {theirs:.4f}, {beside(took, seconds, 'ours')}")  # fmt: skip
 
 
+def shuffled_passes(quick):
+    """A record that is removed from shuffled passes, or replaced, and the bound in any order."""
+    settings = itertools.product(
+        ("add-remove", "replace-one"), (10, 1_000), (1, 100), (0.5, 1.0, 2.0, 4.0)
+    )
+    for relation, batches, passes, noise in itertools.islice(settings, 2 if quick else None):
+        run = TrainingRun(100 * batches, 100, passes, loader="shuffled")
+        scheme = record_scheme(run, noise, "shuffled", Adjacency(relation), microbatching=False)
+        (lower, upper), seconds = timed(
+            lambda scheme=scheme: certified(scheme, lambda plan: Tight().bracket(plan, 1e-6))
+        )
+        moved = math.sqrt(5) if relation == "add-remove" else 2
+        in_any_order = Tight().epsilon(passes * GaussianLoss(moved / noise), 1e-6)
+        said(f"shuffled passes ({passes}) of {batches:,} batches, noise {noise:g}, {relation}",
+             f"epsilon {upper:.6g}", seconds, f"lower end {lower:.6g}",
+             beside(upper, in_any_order, "the bound in any order"))  # fmt: skip
+
+
 def cold(plan, target):
     """The answer of a calibration that a new process makes, and its processor seconds."""
     code = CHILD.format(plan=plan, target=target)
@@ -135,6 +159,7 @@ def main():
     given = options(__doc__)
     Tight().epsilon(3 * PoissonSampled(GaussianLoss(1.0), 0.1), 1e-5)  # imports
     trees()
+    shuffled_passes(given.quick)
     calibrations(given.quick)
 
 

@@ -94,6 +94,8 @@ AREAS = {
             OURS, rf"cold: .*dp-accounting [\d.]+, {NUMBER} x ours"),
         Row("bench_training", "A binary tree of 1,600 steps", "published bound",
             "our ε is {} times the bound", rf"{NUMBER} x the published bound"),
+        Row("bench_training", "A record of shuffled passes", "the bound in any order",
+            "our ε is {} times the bound", rf"{NUMBER} x the bound in any order"),
         Row("bench_planning", "Planning 1,000 releases", "one exact answer", ITS,
             rf"{NUMBER} x one exact answer"),
         Row("bench_planning", "The error of such a plan", "dual bound, which no plan beats",
@@ -102,6 +104,8 @@ AREAS = {
             "{} times the bound", rf"{NUMBER} x the least of any mechanism"),
         Row("bench_least_epsilon", "The least ε for wanted errors", "a simple plan",
             "its ε is {} times ours", rf"{NUMBER} x ours: the simple plan"),
+        Row("bench_clients", "Sums under secure aggregation", "published bounds",
+            "their ε is {} times ours", rf"{NUMBER} x ours: the published bound"),
         Row("bench_proofs", "Which certificates have a proof that checks?", "plans of the docs",
             "{} of {}", r"^bench_proofs (\d+) of (\d+) plans"),
         Row("bench_proofs", "Checking a proof", "computing the certificate", ITS,
@@ -248,6 +252,11 @@ TABLES = {
          "time"),
         r"^(.+), delta (.+): (.+); epsilon ([\d.]+), ([\d.]+ x ours).*?, ([\d.]+) x the least.*; "
         r"(.+ ms)$",
+    ),
+    "bench_clients": Table(
+        "secure-aggregation.md",
+        ("sums of clients", "epsilon", "published", "over ours", "time"),
+        r"^(.+): epsilon ([\d.e-]+); published ([\d.e-]+), ([\d.]+) x ours.*; (.+ ms)$",
     ),
     "bench_evidence": Table(
         "how-to/audit-every-version.md",

@@ -14,6 +14,7 @@ import audits.__main__ as auditing
 from accountant.cli.exit_status import exit_process, run_app
 from accountant.cli.ledger import app as ledger
 from accountant.cli.page import page
+from accountant.cli.receipt import app as receipt
 from audits.cli.index import index
 from dp_attest import __version__
 
@@ -22,7 +23,7 @@ HELP = """What does a private algorithm cost, is that true of the code, and is i
 
 Examples: dp-attest account plan plan.toml; dp-attest audit Laplace --samples 1000000;
 dp-attest audit target mycode:release --epsilon 1 --pair 0 1 --allow-import;
-dp-attest ledger --help
+dp-attest ledger --help; dp-attest receipt verify receipt.json --key ada.pub
 
 The parts have the same words and exit statuses as python -m accountant and python -m audits.
 """
@@ -30,6 +31,7 @@ app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, help=HE
 app.add_typer(auditing.app, name="audit", help="Try to falsify privacy claims of code.")
 app.add_typer(accounting.app, name="account", help="Plan a budget, and say what a plan costs.")
 app.add_typer(ledger, name="ledger")
+app.add_typer(receipt, name="receipt")
 app.command("page")(page)
 app.command("index")(index)
 

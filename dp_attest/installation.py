@@ -6,6 +6,7 @@ ours were, and says nothing.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from pathlib import Path
 
@@ -34,6 +35,27 @@ def check_packages() -> None:
                 name=package,
                 path=spec.origin,
             )
+
+
+def modules_digest() -> tuple[str, int]:
+    """SHA-256 of the lines ``digest  path`` of all modules, ordered by path, and how many they are.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    lines = []
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        folders = [] if spec is None else spec.submodule_search_locations or ()
+        lines += [
+            f"{hashlib.sha256(file.read_bytes()).hexdigest()}  "
+            f"{name}/{file.relative_to(folder).as_posix()}"
+            for folder in map(Path, folders)
+            for file in sorted(folder.rglob("*.py"))
+        ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest(), len(lines)
 
 
 def _other_distributions(package: str) -> list[str]:

@@ -19,6 +19,7 @@ class Figure:
     data: tuple[str, ...] = ()
     optional_data: tuple[str, ...] = ()  # without which it prints fewer lines
     unnormalised: bool = False  # whether --unnormalised means something
+    page: str = ""  # the file of docs/ that it prints, whole
 
 
 SPARSE, LOGISTIC, VOTES, WOLFE, LABELS, BOUNDS = (
@@ -87,6 +88,10 @@ FIGURES = {
         "audits_in_reverse", "Too accurate to be private: algorithms without their noise"),
     "lower-bounds-tracing": Figure(
         "audits_in_reverse", "Tracing: algorithms without their noise"),
+    "published": Figure(
+        "published", "Published epsilons, recomputed: docs/published.md", page="published.md"),
+    "faults": Figure(
+        "faults", "Faults and errata for programs: docs/faults.json", page="faults.json"),
     "intervals": Figure("intervals", "How often intervals cover, on simulated and real data"),
     "planning-gap": Figure("planning_gap", "How far a planned budget is from the least error"),
     "book-attacks": Figure("book_attacks", "How often flips, cuts and kills break a book"),

@@ -30,8 +30,12 @@ from .priv_unit import PrivUnit as PrivUnit
 from .pure_from_approximate import PureFromApproximate as PureFromApproximate
 from .randomized_response import RandomizedResponse as RandomizedResponse
 from .run_length_exponential import RunLengthExponential as RunLengthExponential
+from .skellam import Skellam as Skellam
 from .sparse_vector import SparseVector as SparseVector
 from .staircase import Staircase as Staircase
 from .subset_selection import SubsetSelection as SubsetSelection
+from .sum_of_clients import ClientVectors as ClientVectors
+from .sum_of_clients import SumOfClients as SumOfClients
+from .sum_of_clients import calibrate_sum as calibrate_sum
 from .truncated_laplace import TruncatedLaplace as TruncatedLaplace
 from .unary_encoding import UnaryEncoding as UnaryEncoding

@@ -21,6 +21,7 @@ from accountant.losses.discrete_gaussian import (
     normaliser,
 )
 from accountant.losses.loss import Loss
+from accountant.losses.summed_noise import DiscreteGaussianSum
 from accountant.numerics import Array
 from accountant.randomness import Rng, generator
 from mechanisms.base import EXACT, Arithmetic, Integers, Lattice, declare, draw_shape, param
@@ -66,6 +67,43 @@ class DiscreteGaussian(AdditiveNoise):
         return IntegerNoise(self.scale, power=2).add_to(
             integers, draw_shape(size, integers.shape), source
         )
+
+    def noise_of_sum(self, clients: int) -> DiscreteGaussianSum:
+        """Return the law of the sum of the noise of so many clients, in one coordinate.
+
+        Parameters
+        ----------
+        clients : int
+            Number of clients, each of whom adds this noise.
+
+        Returns
+        -------
+        DiscreteGaussianSum
+            It is no discrete Gaussian, though near to one.
+        """
+        return DiscreteGaussianSum(self.scale, clients)
+
+    def draw_sum(self, clients: int, size: int, rng: np.random.Generator) -> Any:
+        """Return draws of the sum of the noise of so many clients.
+
+        Parameters
+        ----------
+        clients : int
+            Number of clients, each of whom adds this noise.
+        size : int
+            Number of independent sums.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of 64-bit integers.
+        """
+        noise, total = IntegerNoise(self.scale, power=2), np.zeros(size, dtype=np.int64)
+        for _ in range(clients):
+            total += noise.draw(size, rng)
+        return total
 
     def terms(self, output: ArrayLike, value: ArrayLike) -> Array:
         """Return ``-(output - value)^2 / (2 scale^2) - ln sum_k exp(-k^2 / (2 scale^2))``."""

@@ -185,6 +185,40 @@ class PoissonSampled(Loss):
         e = epsilons(epsilon)
         return self._pair.profile(e) if self.rate > 0 else np.zeros(e.shape)
 
+    def profile_any_epsilon(self, epsilon: Array) -> Array:
+        """Return the profile at any real epsilon, from the part's one at any real epsilon.
+
+        A part whose profile takes long has a quicker one there, for sums of losses.
+        """
+        if self.exchanged is not None or not self.rate or not self.loss.numerics.is_coarse:
+            return Loss.profile_any_epsilon(self, epsilon)
+        # delta(-e) = 1 - e^-e + e^-e delta_reversed(e), as in the base class
+        pair, reversed_pair = (
+            _RecordRemoved(self.loss, self.rate),
+            _RecordAdded(self.loss, self.rate),
+        )
+        pairs = (reversed_pair, pair) if self._added else (pair, reversed_pair)
+        size, is_positive = np.abs(epsilon), np.asarray(epsilon) >= 0
+        delta, below = np.empty(np.shape(epsilon)), size[~is_positive]
+        delta[is_positive] = pairs[0].profile(size[is_positive], in_sum=True)
+        reversed_delta = pairs[1].profile(below, in_sum=True)
+        delta[~is_positive] = -np.expm1(-below) + np.exp(-below) * reversed_delta
+        return delta
+
+    def is_surely_within(self, epsilon: float, delta: float) -> bool:
+        """Return whether a quick bound on the part shows that ``delta`` is enough at ``epsilon``.
+
+        It has an answer where the record is added: see `_RecordAdded.profile`.
+        """
+        if not self._added or self.exchanged is not None or epsilon > 700:
+            return False
+        factor = self.rate - (1 - self.rate) * math.expm1(epsilon)
+        if factor <= 0:
+            return False
+        # less epsilon and less delta than those of the part, by more than round-off
+        part_epsilon = math.log1p(math.expm1(epsilon) / factor) * (1 - 1e-12)
+        return self.loss.reversed.is_surely_within(part_epsilon, delta / factor * (1 - 1e-12))
+
     @property
     def reversed(self) -> PoissonSampled:
         """The loss with the record only on the other side."""
@@ -260,6 +294,8 @@ class PoissonSampled(Loss):
             CGF if exact else ratio_method,
             is_upper_envelope=part.is_upper_envelope,
             is_numerical=part.is_numerical,
+            discretisation_points=part.discretisation_points,
+            grid_points=part.grid_points,
         )
 
     @property
@@ -267,9 +303,9 @@ class PoissonSampled(Loss):
         """The sampled loss of the pair that the part attains."""
         if self.exchanged is not None:
             return self.exchanged.attained_pair
-        if not self.loss.numerics.is_upper_envelope:
-            return self
-        return PoissonSampled(self.loss.attained_pair, self.rate, self.relation, self._added)
+        loss = self.loss
+        pair = loss.attained_pair
+        return self if pair is loss else PoissonSampled(pair, self.rate, self.relation, self._added)
 
     @property
     def loss_pmf(self) -> tuple[Array, Array] | None:
@@ -313,13 +349,14 @@ class _RecordRemoved:
     loss: Loss  # of the part, P against Q
     rate: float
 
-    def profile(self, e: Array) -> Array:
+    def profile(self, e: Array, *, in_sum: bool = False) -> Array:
         """Return ``q delta(e)``, e = ln(1 + (e^eps - 1) / q) and delta the profile of the part.
 
         For P' - e^eps Q = q (P - e^e Q).
         """
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return self.rate * self.loss.profile(inverse_log_mixture(e, self.rate))
+            profile = self.loss.profile_any_epsilon if in_sum else self.loss.profile
+            return self.rate * profile(inverse_log_mixture(e, self.rate))
 
     @property
     def infinity(self) -> float:
@@ -345,7 +382,7 @@ class _RecordAdded:
     loss: Loss  # of the part, P against Q
     rate: float
 
-    def profile(self, e: Array) -> Array:
+    def profile(self, e: Array, *, in_sum: bool = False) -> Array:
         """Return ``f delta_reversed(ln(q e^eps / f))``, or 0 where f is not positive.
 
         f is 1 - (1 - q) e^eps, and delta_reversed the profile of Q against P.  For
@@ -360,7 +397,9 @@ class _RecordAdded:
             # factor is positive up to -ln(1 - q) < 37 alone; at rate 1 the profile at 700 bounds it
             # beyond.
             growth = np.where(is_positive, np.expm1(np.minimum(e, 700.0)), 0.0)
-            part_profile = self.loss.reversed.profile(np.log1p(growth / divisor))
+            part = self.loss.reversed
+            profile = part.profile_any_epsilon if in_sum else part.profile
+            part_profile = profile(np.log1p(growth / divisor))
             return np.where(is_positive, divisor * part_profile, 0.0)
 
     @property

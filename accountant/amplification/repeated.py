@@ -1,6 +1,6 @@
 """Private tuning: the best of a random number of runs is released, the others are not.
 
-`Repeated.profile` is a sum of shifted profiles of one run (`_profile_terms`), and `Repeated.renyi`
+`Repeated.profile` is a sum of shifted profiles of one run (`profile_terms`), and `Repeated.renyi`
 bounds the divergence of the best run at every order (`_bound_at`).
 
 References: Liu & Talwar (2019); Papernot & Steinke (2022), Theorems 2 and 6; Koskela, Redberg &
@@ -19,11 +19,12 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from accountant.amplification.best_run_pair import best_run_pair
 from accountant.amplification.tries import NegativeBinomial, PoissonTries, Tries
-from accountant.composition.composed_loss import loss_of_plan
+from accountant.composition.composed_loss import loss_of_plan, losses_of_items
+from accountant.composition.composition import attained_losses
 from accountant.errors import ParameterError
 from accountant.losses.connect_the_dots import lower_hull
-from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import MANY_PAIRS, LossNumerics
 from accountant.numerics import Array
@@ -31,12 +32,12 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ACCURACY, MAX_EXPONENT, ULP, round_up
 from accountant.numerics.search import least_float_that, minimum_of_one_valley
 from accountant.plans.adjacency import Adjacency
-from accountant.plans.plan import Item, Plan, as_plan
+from accountant.plans.plan import Item, Plan, Sequential, as_plan
 
 # Ends and number of the values of ln(order - 1) that are tried.  Every order gives a valid bound:
 # more of them would only bring the first choice nearer to the best one.
 LOG_ORDERS = (-9.0, 16.0, 1001)
-# Numbers of cells, and of lines and corners, of `_profile_terms`.  Any numbers give a valid bound.
+# Numbers of cells, and of lines and corners, of `profile_terms`.  Any numbers give a valid bound.
 CELLS, CORNERS = 2048, 256
 # A sum takes hundreds of profiles of one run.  So a profile at many epsilons is summed at about so
 # many of them.
@@ -126,7 +127,7 @@ class Repeated(Loss):
     @property
     def max_loss(self) -> float:
         """The largest loss of one run, and the greatest shift of its profile."""
-        shift = float(_profile_terms(self)[1][-1])
+        shift = float(profile_terms(self).shifts[-1])
         return round_up(self.loss.max_loss + shift, 8) if shift else self.loss.max_loss
 
     @property
@@ -136,14 +137,20 @@ class Repeated(Loss):
 
     @property
     def attained_pair(self) -> Loss:
-        """The pair of one run: a score that is always the same releases just that.
+        """The pair of the best run by an explicit score, or that of one run, or no loss."""
+        return loss_of_plan(Sequential(n * pair for pair, n in self.attained_items(1)))
 
-        A Poisson number may be 0, and no pair below a numerical profile is known; in both cases it
-        is a pair of equal distributions, which loses nothing.
+    def attained_items(self, count: int) -> list[tuple[Loss, int]]:
+        """Return the pair of an explicit score that costs much where it is released so often.
+
+        Where none is known, it is that of one run: a score that is always the same releases just
+        that.  A Poisson number may be 0, and then nothing is released.
         """
-        if isinstance(self.tries, PoissonTries) or self.loss.numerics.is_numerical:
-            return PairLoss((1.0,), (1.0,))
-        return self.loss.attained_pair
+        items = attained_losses(losses_of_items(list(self.part.losses())))
+        pair = best_run_pair(tuple(items), self.tries, count)
+        if pair is not None:
+            return [(pair, count)]
+        return [] if isinstance(self.tries, PoissonTries) else [(x, n * count) for x, n in items]
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return the least bound of the order and of all greater orders that are tried.
@@ -180,7 +187,7 @@ class Repeated(Loss):
 
     def _summed_profile(self, epsilon: Array) -> Array:
         """Return the sum of the shifted profiles at each epsilon, rounded up, and at most 1."""
-        weights, shifts = _profile_terms(self)
+        weights, shifts, *_ = profile_terms(self)
         delta = ordered_dot(self.loss.profile_any_epsilon(epsilon[..., None] - shifts), weights)
         capped: Array = np.minimum(delta * (1 + 2 * ACCURACY), 1.0)
         return capped
@@ -242,9 +249,11 @@ class _TestsOfOneRun(NamedTuple):
 
     An event of chance u under P has under Q a chance of at most ``u + gap(u)``.  The gap is at most
     the least of the lines ``intercept + rise u``, as long as u is at most ``last_tail``.
-    ``log_ratio`` is at least ``ln f'(1 - u) - ln f'(1 - u - gap(u))`` for every u.
+    ``log_ratio`` is at least ``ln f'(1 - u) - ln f'(1 - u - gap(u))`` for every u.  The rises are
+    ``e^s - 1`` for each s of ``log_slopes``.
     """
 
+    log_slopes: Array
     intercepts: Array
     rises: Array
     last_tail: float
@@ -256,8 +265,8 @@ class _TestsOfOneRun(NamedTuple):
         return least * (1 + ACCURACY)
 
 
-def _tests_of_one_run(loss: Loss, tries: Tries) -> _TestsOfOneRun:
-    """Return the lines, ``loss`` being that of (Q, P).
+def _tests_of_one_run(loss: Loss, tries: Tries, lines: int) -> _TestsOfOneRun:
+    """Return so many lines, ``loss`` being that of (Q, P).
 
     Its profile gives a line for every s: ``Q(S) <= e^s P(S) + delta(s)``.
     """
@@ -289,17 +298,30 @@ def _tests_of_one_run(loss: Loss, tries: Tries) -> _TestsOfOneRun:
         steepest,
         relative=SMALL_SHARE,
     )
-    log_slopes = np.linspace(flattest, last_slope, CORNERS)
+    log_slopes = np.linspace(flattest, last_slope, lines)
     deltas = intercepts(log_slopes)
     last_tail = float(1 - deltas[0]) * math.exp(-flattest)
-    return _TestsOfOneRun(deltas, np.expm1(log_slopes), last_tail, log_ratio)
+    return _TestsOfOneRun(log_slopes, deltas, np.expm1(log_slopes), last_tail, log_ratio)
+
+
+class ProfileTerms(NamedTuple):
+    """Weights w and shifts s: delta of the best run is at most ``sum w delta(epsilon - s)``.
+
+    delta is the profile of one run, and the last shift is the greatest.  They come from the profile
+    of the other direction at ``log_slopes``, and from the cells of u that ``tails`` bound.
+    """
+
+    weights: Array
+    shifts: Array
+    log_slopes: Array
+    tails: Array
 
 
 @functools.lru_cache(maxsize=256)
-def _profile_terms(repeated: Repeated) -> tuple[Array, Array]:
-    """Return weights w and shifts s: delta of the best run is at most ``sum w delta(epsilon - s)``.
+def profile_terms(repeated: Repeated, cells: int = CELLS, corners: int = CORNERS) -> ProfileTerms:
+    """Return the terms of about so many cells, and so many lines and corners.
 
-    delta is the profile of one run, and the last shift is the greatest.  Let an outcome be bettered
+    Let an outcome be bettered
     by one run with chance u under P, and with at most u + gap(u) under Q.  The best run has it with
     p f'(1 - u) and at least q f'(1 - u - gap(u)) instead of the densities p and q, so that
 
@@ -310,12 +332,12 @@ def _profile_terms(repeated: Repeated) -> tuple[Array, Array]:
     of terms ``w max(0, 1 - y e^-s)``, and the mean of such a term is ``w delta(epsilon - s)``.
     """
     tries = repeated.tries
-    tests = _tests_of_one_run(repeated.loss.reversed, tries)
+    tests = _tests_of_one_run(repeated.loss.reversed, tries, corners)
     greatest = tests.log_ratio
     if greatest == 0:
-        return np.array([tries.mean]), np.zeros(1)
+        return ProfileTerms(np.array([tries.mean]), np.zeros(1), tests.log_slopes, np.zeros(0))
 
-    def cells(tails: Array) -> tuple[Array, Array]:
+    def bounds_in_cells(tails: Array) -> tuple[Array, Array]:
         """Return upper bounds on ``ln f'(1 - u) - ln f'(1)`` and on the ratio, for u in each cell.
 
         The ratio is at most that of the first u and the greatest gap.  The last cell ends at u = 1.
@@ -325,9 +347,9 @@ def _profile_terms(repeated: Repeated) -> tuple[Array, Array]:
         return -tries.log_slope_ratio(np.zeros(()), tails), log_ratio
 
     # Tails and corners are chosen twice: the second ones have about equal changes between them.
-    tails = tests.last_tail * np.append(0.0, np.geomspace(1e-9, 1.0, CELLS))
-    tails = _with_equal_changes(tails, *cells(tails))
-    log_density, log_ratio = cells(tails)
+    tails = tests.last_tail * np.append(0.0, np.geomspace(1e-9, 1.0, cells))
+    tails = _with_equal_changes(tails, *bounds_in_cells(tails))
+    log_density, log_ratio = bounds_in_cells(tails)
 
     def log_phi(shift: Array) -> Array:
         """Return an upper bound on ``ln Phi(e^shift) - ln f'(1)``, below the greatest shift."""
@@ -338,18 +360,19 @@ def _profile_terms(repeated: Repeated) -> tuple[Array, Array]:
 
     # The nearest corner to the greatest ratio is as far from it that their floats differ.
     nearest = max(SMALL_SHARE * greatest, ACCURACY / SMALL_SHARE)
-    below = np.geomspace(nearest, 2 * max(greatest, nearest), CORNERS)
+    below = np.geomspace(nearest, 2 * max(greatest, nearest), corners)
     shifts = (greatest - below)[::-1]
     shifts = _with_equal_changes(shifts, shifts, log_phi(shifts))
     # Shifts so far below the greatest that their y is no float are left out.
     shifts = shifts[np.diff(np.exp(shifts - greatest), prepend=0.0) > 0]
     y = np.append(np.append(0.0, np.exp(shifts - greatest)), 1.0)
     phi = np.append(np.append(1.0, np.exp(log_phi(shifts)) * (1 + ACCURACY)), 0.0)
-    corners = lower_hull(y, phi)
-    slopes = np.diff(phi[corners]) / np.diff(y[corners])
-    weights = np.maximum(np.diff(slopes, append=0.0), 0.0) * y[corners[1:]]
+    hull = lower_hull(y, phi)
+    slopes = np.diff(phi[hull]) / np.diff(y[hull])
+    weights = np.maximum(np.diff(slopes, append=0.0), 0.0) * y[hull[1:]]
     mean = tries.mean * (1 + ACCURACY)
-    return mean * weights, np.append(shifts, greatest)[corners[1:] - 1]
+    shifts = np.append(shifts, greatest)[hull[1:] - 1]
+    return ProfileTerms(mean * weights, shifts, tests.log_slopes, tails)
 
 
 def _with_equal_changes(points: Array, *functions: Array) -> Array:

@@ -2,8 +2,7 @@
 
 Every record is in one batch, so a pass costs at most what one batch costs.  For a fixed order
 (`OnePass`) that is the cost.  For a random order (`ShuffledEpoch`) it is the upper end, and the
-lower end is that of one pair of data sets with Gaussian noise, for an analyst who looks at the
-greatest output of all batches.
+lower end is that of one pair of data sets with Gaussian noise.
 
 References: Chua et al. (2024), "How private are DP-SGD implementations?", for the lower bound of
 shuffled batches.  Proof: `docs/proofs/shuffled_epoch.md`.
@@ -11,24 +10,19 @@ shuffled batches.  Proof: `docs/proofs/shuffled_epoch.md`.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import final
 
-import numpy as np
-
+from accountant.amplification.allocation.allocated_gaussian import AllocatedGaussian
+from accountant.amplification.allocation.greatest_output import greatest_output_pair
 from accountant.amplification.exchanged_record import NO_LOSS
 from accountant.composition.composed_loss import loss_of_plan
 from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
-from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss
 from accountant.losses.upper_envelope import UpperEnvelope
-from accountant.numerics import Array
-from accountant.numerics.logspace import log1mexp, log_ndtr
-from accountant.numerics.rounding import UNDERFLOW
 from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Item, Plan, Release, as_plan
 
@@ -37,16 +31,6 @@ RELATIONS = (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
 NOT_FOR_REMOVED_RECORDS = (
     "a removed record moves others to other batches; dp_sgd(loader=...) states what that costs"
 )
-# The pair of the lower end compares the greatest outputs of a random order.  They are put into
-# CELLS + 1 cells, whose ends reach up to REACH standard deviations from the mean: more cells bring
-# the lower end nearer to the pair's epsilon.
-CELLS, REACH = 1000, 9.0
-# A bound on the relative error of the mass of a cell: that of `log_ndtr`, times what the logarithms
-# of its two ends lose in their difference, with a factor of more than 10 to spare.
-CELL_ACCURACY = 1e-11
-# The first cell has at least this mass of Q.  What all other cells are rounded by is moved to it: a
-# 10^5th of its mass, which so stays positive, and its ratio P / Q stays the least.
-FIRST_CELL_MASS = 1e-6
 
 
 @final
@@ -114,9 +98,10 @@ class OnePass(Release):
 class ShuffledEpoch(Release):
     """One pass over the data in a random order, cut into ``batches`` batches of equal size.
 
-    The bound is what the record's own batch costs, as no proof shows that the random order makes
-    it less.  For Gaussian parts the lower end of `Tight` is that of a pair of data sets that differ
-    in one record; it is often far above what Poisson sampling at rate ``1 / batches`` would cost.
+    The bound is what the record's own batch costs, whatever the part is.  Passes of clipped
+    gradients with enough noise cost less: `dp_sgd` states that too.  For Gaussian parts the lower
+    end of `Tight` is that of a pair of data sets that differ in one record; it is often far above
+    what Poisson sampling at rate ``1 / batches`` would cost.
 
     Parameters
     ----------
@@ -171,8 +156,10 @@ class ShuffledEpoch(Release):
                 # If the record is blanked, the others contribute the opposite of it: without it
                 # its batch is mu above all others, and with it 2 mu.  If it is replaced, they
                 # contribute what it is replaced by: its batch is level with them, or mu above.
-                offset = loss.mu if self.relation is Adjacency.ZERO_OUT else 0.0
-                attained = shuffled_pair(loss.mu, offset, self.batches)
+                if self.relation is Adjacency.ZERO_OUT:
+                    attained = greatest_output_pair(loss.mu, loss.mu, self.batches)
+                else:
+                    attained = AllocatedGaussian(loss.mu, self.batches, below=True)
             loss = UpperEnvelope(loss, attained)
         yield (loss.reversed if self._added else loss), 1
 
@@ -180,43 +167,3 @@ class ShuffledEpoch(Release):
     def reversed(self) -> ShuffledEpoch:
         """The epoch seen with the two neighbours exchanged."""
         return replace(self, _added=not self._added)
-
-
-@functools.lru_cache(maxsize=64)
-def shuffled_pair(mu: float, offset: float, batches: int) -> PairLoss:
-    """Return the loss of the greatest output of all batches, in cells, of one pair of data sets.
-
-    The outputs have deviation 1.  One random batch has the mean ``offset + mu`` on the first data
-    set and ``offset`` on the second; all others have mean 0.
-    """
-    ends = np.linspace(offset + mu - REACH, offset + mu + REACH, CELLS)
-    p, q = (cells_of_greatest(ends, shift, batches) for shift in (offset + mu, offset))
-    return pair_of_cells(p, q)
-
-
-def pair_of_cells(p: Array, q: Array) -> PairLoss:
-    """Return a pair that the pair (p, q) of cells dominates, also if the masses are inexact.
-
-    The cells are in ascending order of P / Q: of the greatest output, the ratio of both densities
-    grows with the output.
-    """
-    # Cells beyond the last one that has mass under Q are merged with it.  At the low end, the cells
-    # up to ``first_cell`` are merged into one, so that it has mass enough.
-    last_cell = int(np.flatnonzero(q >= UNDERFLOW)[-1])
-    p, q = (np.append(masses[:last_cell], masses[last_cell:].sum()) for masses in (p, q))
-    first_cell = int(np.searchsorted(np.cumsum(q), FIRST_CELL_MASS))
-    # P is rounded down and Q up in all cells but the first, where P / Q is least.  That cell takes
-    # what they are rounded by, at most CELL_ACCURACY.  It has far more mass, so its ratio is hardly
-    # raised and stays the least.  So for every epsilon the exact pair has the greater delta.
-    p, q = (1 - CELL_ACCURACY) * p[first_cell + 1 :], (1 + CELL_ACCURACY) * q[first_cell + 1 :]
-    p, q = np.append(1 - p.sum(), p), np.append(1 - q.sum(), q)
-    return PairLoss(p.tolist(), q.tolist())
-
-
-def cells_of_greatest(ends: Array, shift: float, batches: int) -> Array:
-    """Return the masses of the greatest of N(shift, 1) and others N(0, 1) between the ends."""
-    # P(greatest <= x) = Phi(x - shift) Phi(x)^{batches - 1}
-    log_cdf = log_ndtr(ends - shift) + (batches - 1) * log_ndtr(ends)
-    log_cdf = np.concatenate([[-np.inf], log_cdf, [0.0]])
-    masses: Array = np.exp(log_cdf[1:] + log1mexp(np.minimum(log_cdf[:-1] - log_cdf[1:], 0.0)))
-    return masses

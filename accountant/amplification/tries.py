@@ -83,6 +83,24 @@ class Tries(ABC):
             To nearest.
         """
 
+    @abstractmethod
+    def chance_of_best(self, tail: Array, mass: Array) -> Array:
+        """Return ``f(1 - tail) - f(1 - tail - mass)``, f being `generating_function`.
+
+        It is the chance that the best run has an outcome of chance ``mass`` in one run, which one
+        run betters with chance ``tail``.
+
+        Parameters
+        ----------
+        tail, mass : array
+            Both and their sum in [0, 1].
+
+        Returns
+        -------
+        array
+            To nearest, relative to itself.
+        """
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -124,6 +142,11 @@ class PoissonTries(Tries):
         log_ratio: Array = self.mean * gap
         return log_ratio
 
+    def chance_of_best(self, tail: Array, mass: Array) -> Array:
+        """Return ``e^{-mean tail} (1 - e^{-mean mass})``."""
+        chance: Array = np.exp(-self.mean * tail) * -np.expm1(-self.mean * mass)
+        return chance
+
 
 class NegativeBinomial(Tries):
     """The family of truncated negative binomial laws, whose member `shape` and ``stop`` name.
@@ -164,6 +187,21 @@ class NegativeBinomial(Tries):
             going_on * gap / (self.stop + going_on * tail)
         )
         return log_ratio
+
+    def chance_of_best(self, tail: Array, mass: Array) -> Array:
+        """Return ``(s^-shape - (s + (1 - stop) mass)^-shape) / (stop^-shape - 1)``, or its limit.
+
+        s is ``stop + (1 - stop) tail``.
+        """
+        going_on, nats = 1 - self.stop, -math.log(self.stop)
+        s = self.stop + going_on * tail
+        log_growth: Array = np.log1p(going_on * mass / s)
+        if self.shape == 0:
+            return log_growth / nats
+        chance: Array = (
+            s**-self.shape * np.expm1(-self.shape * log_growth) / -math.expm1(self.shape * nats)
+        )
+        return chance
 
 
 @final

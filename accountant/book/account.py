@@ -103,6 +103,7 @@ class Account:
         # whether only plans with a proof are charged
         self.verified: bool = facts.get("verified", False)
         self.opened: str = facts["time"]  # when it was opened
+        self.opening_seq = opened.seq
         self._notions: dict[Budget, Notions] = {}
         self._rule: tuple[str, float | None] = facts["notion"], facts["order"]
         self.opening = Terms.of(facts)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from accountant.accountants.budget import Budget
 from accountant.book.account import Account
 from accountant.book.book_ledger import BookLedger
-from accountant.book.chain.author_keys import Passphrase, asking
+from accountant.book.chain.author_keys import AuthorKey, Passphrase, asking
 from accountant.book.chain.entries import checked_name, dataset_key
 from accountant.book.chain.roles import Roles
 from accountant.book.clock import ClockCorrection, correct_clock
@@ -41,6 +41,7 @@ from accountant.book.evidence import (
     open_claim,
     read_evidence,
 )
+from accountant.book.excerpt import Excerpt, read_excerpt
 from accountant.book.history import History, Line, Selection, read_history, stored_answer
 from accountant.book.limits.plan_proofs import refuse_unplanned
 from accountant.book.limits.second_curator import open_proposal, set_roles
@@ -1071,6 +1072,37 @@ class Book(TableDisplay):
         """
         with self._log.reading():
             return stored_answer(self._log, line)
+
+    def excerpt(
+        self,
+        name: str,
+        key: AuthorKey,
+        since: int | None = None,
+        until: int | None = None,
+        others: bool = False,
+    ) -> Excerpt:
+        """Return entries of a data set and all between them, for a receipt (`make_receipt`).
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        key : AuthorKey
+            The private key that signs the head at the last of them, where the book has roles.
+        since, until : int, optional
+            Numbers of the first and the last entry; by default the one that opened the data set,
+            and its last one.
+        others : bool
+            Whether entries of other data sets may lie between: readers of the receipt see them.
+
+        Returns
+        -------
+        Excerpt
+            The texts of the entries, and what fixes their place in the log.
+        """
+        account = self._account(name)
+        with self._log.reading(durable=True):
+            return read_excerpt(self._log, name, account.opening_seq, key, since, until, others)
 
     def verify(self, head: str | None = None) -> Verified:
         """Check every hash, total, user, answer, index and page, and pin the end.

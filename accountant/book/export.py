@@ -1,6 +1,7 @@
-"""Exports of a book: the history of a data set, its rows for a public registry, and evidence.
+"""Exports of a book: the history of a data set, facts for a public registry, and evidence.
 
-History and rows are written as JSON or CSV, the evidence on a claim as JSON.
+The history is written as JSON or CSV, the evidence on a claim as JSON; `accountant.publishing`
+writes the record of a registry from its rows.
 """
 
 from __future__ import annotations
@@ -84,9 +85,9 @@ def history_csv(lines: Iterable[Line]) -> Iterator[str]:
 
 
 def registry_rows(
-    status: Status, lines: Iterable[Line], relation: str | None, post_processing: str
+    status: Status, lines: Iterable[Line], relation: str | None
 ) -> list[dict[str, Any]]:
-    """Return the rows of a public registry of deployments: one for each mechanism.
+    """Return what a book knows of a deployment, for a public registry: a row for each mechanism.
 
     The guarantee is the budget; what was spent is listed next to it.  Source: Dwork, Kohli &
     Mulligan (2019), who proposed such a registry.
@@ -112,7 +113,6 @@ def registry_rows(
         "unit of privacy": status.protects,
         "neighbour relation": relation or unstated,
         "neighbours differ by": next(differ, unstated),
-        "model": "central" if status.users is None else "local, each user an own budget",
         "epsilon": status.most,  # with what earlier windows may leave to a later one
         "delta": status.budget.delta,
         "spent epsilon": status.epsilon,
@@ -121,7 +121,6 @@ def registry_rows(
         ),
         "composition": AFTER_PLAN if status.after_plan else COMPOSITION_NAMES[status.notion],
         "accountant": FILTER_NOTE,
-        "post-processing": post_processing,
         "opened": status.opened,
         "first release": first_time or status.opened,
         "last release": last_time or status.opened,
@@ -140,13 +139,3 @@ def registry_rows(
     ]
     nothing = {"mechanism": "none yet", "parameters": "", "releases": 0, "paid for": ""}
     return [{**dataset_fields, **part} for part in parts or [nothing]]
-
-
-def registry_json(rows: list[dict[str, Any]]) -> str:
-    """Return the rows of a registry as JSON."""
-    return json.dumps({"schema": SCHEMA, "deployment": rows}, indent=2, allow_nan=False) + "\n"
-
-
-def registry_csv(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the rows of a registry as CSV."""
-    return csv_lines([list(rows[0]), *(list(row.values()) for row in rows)])

@@ -276,16 +276,19 @@ def export(
     out: Annotated[
         str,
         typer.Option(
-            metavar="FILE|-", help="Write to FILE, .json or .csv, or JSON to standard output for -."
+            metavar="FILE|-",
+            help="Write to FILE, .json or .csv (.yaml with --registry), or to standard output for "
+            "-, as JSON (YAML).",
         ),
     ],
     registry: Annotated[
-        bool,
+        str | None,
         typer.Option(
-            "--registry",
-            help="Write the rows that a public registry of privacy deployments asks for.",
+            metavar="WORDS",
+            help="Write the record for the public registry of deployments, with what a machine "
+            "cannot know from the file WORDS, registry.toml.",
         ),
-    ] = False,
+    ] = None,
     relation: Annotated[
         str | None,
         typer.Option(
@@ -294,13 +297,6 @@ def export(
             "replace-one.",
         ),
     ] = None,
-    post_processing: Annotated[
-        str,
-        typer.Option(
-            metavar="WORDS",
-            help="State in the registry what is done to the answers after they are released.",
-        ),
-    ] = "not stated",
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
     since: Since = None,
     author: Author = None,
@@ -308,19 +304,26 @@ def export(
     until: Until = None,
     pin: PinFile = None,
 ) -> None:
-    """Write the history of a data set, or its entry in a public registry, to a file.
+    """Write the history of a data set, or its record for a public registry, to a file.
 
-    Example: python -m accountant ledger export book.db survey --registry --out survey.csv
+    The registry is github.com/opendp/deployments-registry-data. Its record says what the book
+    knows; a field that the tier of registry.toml asks for and that file leaves out is refused,
+    never guessed.
+
+    Examples: python -m accountant ledger export book.db survey --out survey.csv;
+    python -m accountant ledger export book.db survey --registry registry.toml --out survey.yaml
     """
     from accountant.book import export as exports
     from accountant.domains import OneOf
     from accountant.errors import ParameterError
     from accountant.files import check_writable, write_text
     from accountant.plans.adjacency import check_relation
+    from accountant.publishing.deployments_registry import read_stated, record_of_book
 
+    stated = None if registry is None else read_stated(registry, out)
     kind = "json" if out == "-" else Path(out).suffix[1:].lower()
-    OneOf(("json", "csv")).check("the suffix of --out", kind)
-    is_json = kind == "json"
+    if stated is None:
+        OneOf(("json", "csv")).check("the suffix of --out", kind)
     check_writable({"--out": None if out == "-" else out})
     if out != "-" and Path(out).exists() and not force:
         raise ParameterError("--out", out, "a file that is not there yet, or --force")
@@ -331,12 +334,12 @@ def export(
         lines = opened_book.iter_history(
             name, since=_place_of(since), author=author, run=run, until=_place_of(until)
         )
-        if not registry:
-            text = exports.history_json(status, lines) if is_json else exports.history_csv(lines)
-            write_text(out, text)
-            return
-        rows = exports.registry_rows(status, lines, relation, post_processing)
-    write_text(out, exports.registry_json(rows) if is_json else exports.registry_csv(rows))
+        if stated is not None:
+            write_text(out, record_of_book(status, lines, relation, stated))
+        elif kind == "json":
+            write_text(out, exports.history_json(status, lines))
+        else:
+            write_text(out, exports.history_csv(lines))
 
 
 def _place_of(stated: str | None) -> str | int | None:

@@ -116,6 +116,14 @@ def training(
         str | None,
         typer.Option(metavar="FILE", help="Write the statement as a page, HTML, to FILE."),
     ] = None,
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORDS",
+            help="Print the record for the public registry of deployments (YAML) instead, with "
+            "what a machine cannot know from the file WORDS, registry.toml.",
+        ),
+    ] = None,
     replay: Annotated[
         str | None,
         typer.Option(
@@ -157,12 +165,14 @@ def training(
     --loader shuffled; python -m accountant training --examples 60000 --batch 512 --epochs 20
     --epsilon 3 --loader poisson --out statement.html --json statement.json;
     python -m accountant training --replay statement.json;
-    python -m accountant training --opacus run.json --epochs 20
+    python -m accountant training --opacus run.json --epochs 20;
+    python -m accountant training --replay statement.json --registry registry.toml > model.yaml
 
     Exit status: 0 answered, 1 a replayed statement says other numbers, 2 bad usage,
     130 interrupted.
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.files import write_text
+    from accountant.publishing.deployments_registry import read_stated, record_of_training
 
     options = {
         "examples": examples, "batch": batch, "epochs": epochs, "steps": steps, "noise": noise,
@@ -173,6 +183,7 @@ def training(
     given_options = {name: value for name, value in options.items() if value is not None}
     check_outputs(json, out=out)
     refuse_existing("--out", out, force)
+    stated = None if registry is None else read_stated(registry, "-")
     if replay is not None and (given_options or opacus is not None):
         raise CommandLineError("--replay is given alone: the file says what the run was")
     if replay is not None:
@@ -181,7 +192,7 @@ def training(
         statement = _of_opacus(opacus, given_options)
     else:
         statement = _of_options(given_options)
-    print_report(statement, json)
+    print_report(statement if stated is None else record_of_training(statement, stated), json)
     write_text(json, statement.to_json())
     if out is not None:
         from accountant.reports.training_page import training_page

@@ -132,7 +132,7 @@ def _refuse_other_plan(verdict: Verdict, plan: str, runs: str | None) -> None:
     from accountant.errors import ParameterError
     from accountant.formats.plan_toml import read_plan
     from accountant.proofs.claimed_losses import proof_plan
-    from accountant.proofs.plan_parts import same_plan, shown_parts
+    from accountant.verifier.plan_parts import same_plan, shown_parts
 
     whole_plan = repeated(read_plan(plan), runs)
     if not same_plan(verdict.plan, proof_plan(whole_plan, decimal=verdict.delta == 0)):
@@ -143,8 +143,7 @@ def _refuse_other_plan(verdict: Verdict, plan: str, runs: str | None) -> None:
 def _verdict_lines(verdict: Verdict, plan_name: str | None) -> Iterator[str]:
     """Yield the verdict, what the plan of the proof releases, and whose claims the proof takes."""
     from accountant.proofs.checked_proof import NOT_PROVED, claimed_words
-    from accountant.proofs.claimed_losses import words_of_claims
-    from accountant.proofs.plan_parts import shown_parts
+    from accountant.verifier.plan_parts import shown_parts, words_of_claims
 
     if verdict.word == NOT_PROVED:
         yield f"{verdict.word}: {verdict.reason}"

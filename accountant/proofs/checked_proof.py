@@ -17,9 +17,9 @@ from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.files import check_writable
 from accountant.formatting import format_lower, format_short, format_upper
 from accountant.plans.plan import Plan, as_plan
-from accountant.proofs.claimed_losses import proof_plan, words_of_claims
+from accountant.proofs.claimed_losses import proof_plan
 from accountant.proofs.no_method import MOST_BYTES, without_proof
-from accountant.proofs.plan_parts import is_deep, same_plan, shown_parts
+from accountant.verifier.plan_parts import is_deep, same_plan, shown_parts, words_of_claims
 
 if TYPE_CHECKING:
     from accountant.verifier import Verdict

@@ -9,21 +9,17 @@ Users who have its code compare the claim with it (`refuse_other_claims`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from accountant.errors import ParameterError
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan
-from accountant.proofs.plan_parts import plain_key, shown
 from accountant.serialisation.plan_json import constructor_value, from_dict, to_dict
 from accountant.serialisation.registry import OWN_PLAN_KINDS, constructor_fields
 from accountant.verifier.choices import alternatives
 from accountant.verifier.document import NoProof, ProofError
-
-CLAIMED = "Claimed"
-WHICH = "`python -m accountant verify --mechanisms` says which claims it proves"
+from accountant.verifier.plan_parts import CLAIMED, claims_of, kind_of, plain_key, shown
 
 
 def proof_plan(plan: Plan, *, decimal: bool) -> dict[str, Any]:
@@ -89,41 +85,6 @@ class _ProofTables:
 def is_mechanism(plan: Plan) -> bool:
     """Return whether another package declared a plan, and it claims one loss."""
     return type(plan) not in OWN_PLAN_KINDS and isinstance(getattr(plan, "loss", None), Loss)
-
-
-def claims_of(plan: Any) -> Iterator[dict[str, Any]]:
-    """Yield the different claims in the plan of a proof, in the order of the file.
-
-    The table of a claim's mechanism is not searched: the proof is not about what stands there.
-    """
-    pending, yielded_keys = [plan], set()  # the next to be searched is the last of ``pending``
-    while pending:
-        node = pending.pop()
-        if isinstance(node, dict):
-            is_claim = node.get("kind") == CLAIMED
-            if is_claim and plain_key(node) not in yielded_keys:
-                yielded_keys.add(plain_key(node))
-                yield node
-            inside = [value for key, value in node.items() if not (is_claim and key == "mechanism")]
-            pending += reversed(inside)
-        elif isinstance(node, list):
-            pending += reversed(node)
-
-
-def words_of_claims(plan: Any) -> str:
-    """Return a sentence that names the mechanisms whose losses are claims; "" without a claim."""
-    kinds = list(dict.fromkeys(kind_of(claim) for claim in claims_of(plan)))
-    if not kinds:
-        return ""
-    listed = ", ".join(kinds[:-1]) + " and " * (len(kinds) > 1) + kinds[-1]
-    subject = "that mechanism claims" if len(kinds) == 1 else "those mechanisms claim"
-    return f"the losses of {listed} are as {subject}: {WHICH}"
-
-
-def kind_of(claim: dict[str, Any]) -> str:
-    """Return the name of a claim's mechanism; the file may hold anything in its place."""
-    mechanism = claim.get("mechanism")
-    return str(mechanism.get("kind") if isinstance(mechanism, dict) else mechanism)
 
 
 def refuse_other_claims(plan: Any, *, decimal: bool) -> None:

@@ -410,7 +410,7 @@ def lattice_rules(release: Any, count: int, delta: float, nodes: int) -> list[En
             return [_rule(-2.0, far, nodes)]
         case ("gaussian" | "mixture", *_):
             return [_rule(*_ends(release, reach), nodes)]
-        case ("allocation", mu_squared, steps):
+        case ("allocation" | "sampled allocation", mu_squared, steps, *_):
             return [_allocation_rule(math.sqrt(mu_squared), steps, delta / count, nodes)]
     return []
 

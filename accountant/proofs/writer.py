@@ -25,29 +25,34 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from flint import ctx
 
+from accountant.amplification.repeated import Repeated
 from accountant.errors import UnsupportedPlan
 from accountant.plans.plan import Plan
-from accountant.proofs.allocation_parameters import allocation_entry
-from accountant.proofs.claimed_losses import claims_of, kind_of, proof_plan
-from accountant.proofs.contour_parameters import Entry, Items, contour_entries, moment_entry
-from accountant.proofs.float_pairs import listed_masses
+from accountant.proofs.best_of_runs_parameters import BestOfRuns
+from accountant.proofs.claimed_losses import proof_plan
+from accountant.proofs.contour_parameters import Entry, Items, moment_entry
 from accountant.proofs.lattice_parameters import lattice_entry
+from accountant.proofs.method_entries import method_entries
 from accountant.proofs.no_method import MOST_BYTES, NoMethod, without_proof
 from accountant.proofs.paths import costly_path, float_epsilon
 from accountant.verifier import NoProof, ProofError, verdict
 from accountant.verifier.balls import Budget
+from accountant.verifier.best_of_runs import items_above, one_run
 from accountant.verifier.bounding_pairs import bounding_pair
 from accountant.verifier.choices import alternatives, on_path
 from accountant.verifier.document import Fields
 from accountant.verifier.largest_losses import largest_sum
 from accountant.verifier.lattice_sums import composed
-from accountant.verifier.releases import ANY_OF, EQUAL_STEPS, LISTED
+from accountant.verifier.plan import read_plan
+from accountant.verifier.plan_parts import claims_of, kind_of
+from accountant.verifier.releases import ANY_OF
 from accountant.verifier.verdict import FAILURES
 
 PROOFS = "the writer of proofs"
@@ -57,10 +62,10 @@ PROOFS = "the writer of proofs"
 # BRACKET of the distance and FIRST_DISTANCE of the end together.
 FIRST_DISTANCE, MAX_STEPS = 1e-10, 60
 BRACKET = 0.02
+# The ends that are tried for a plan with a best of runs are so much above the certificate's.
+STRETCHES = (1e-3, 2e-3, 4e-3, 8e-3, 0.02)
 PRECISION = 512  # bits of the numbers of the pairs that bound a release
 LONG = 2**15  # nodes: a contour with more of them takes longer to check than a lattice
-MAX_SUMS = 60_000  # terms of a sum over all outcomes, at most: it limits the time of the check
-MAX_LATTICE_LAPLACES = 300  # more Laplace releases are bounded by one integral
 
 
 def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
@@ -109,7 +114,13 @@ def write_proof(plan: Plan, delta: float, lower: float, upper: float) -> bytes:
     document = {"proof": 1, "plan": fields, "delta": float(delta).hex()}
     try:
         options = alternatives(fields, decimal=decimal)
-        document |= Search(options, float(delta), float(lower), float(upper)).entries()
+        bests = {
+            release: item
+            for item, _ in plan.losses()
+            if isinstance(item, Repeated)
+            for release in read_plan(proof_plan(item, decimal=decimal), decimal=decimal)
+        }
+        document |= Search(options, float(delta), float(lower), float(upper), bests).entries()
     except (NoProof, NoMethod, ProofError) as error:
         why = f"{error}{_whose(fields, str(error), decimal=decimal)}"
         raise UnsupportedPlan(plan, PROOFS, without_proof(why)) from None
@@ -158,11 +169,21 @@ class Search:
     Methods that prove an end of the certificate itself are tried first.  Where there is none, pairs
     on a lattice prove an interval that is a little wider.
 
-    ``options`` are the alternatives of the plan, and the other arguments are the certificate's.
+    ``options`` are the alternatives of the plan, and ``bests`` the losses of its releases that are
+    the best of a random number of runs.  The other arguments are the certificate's.
     """
 
-    def __init__(self, options: list[Any], delta: float, lower: float, upper: float) -> None:
-        self._alternatives, self._delta = options, delta
+    def __init__(
+        self,
+        options: list[Any],
+        delta: float,
+        lower: float,
+        upper: float,
+        bests: Mapping[Any, Repeated] = MappingProxyType({}),
+    ) -> None:
+        self._alternatives, self._bests, self._delta = options, bests, delta
+        # For each direction the tables of its bests of runs, for the upper end.
+        self._tables: dict[Direction, list[Entry]] = {}
         self._lower, self._upper = lower, upper
         # The choices of a costly path through each alternative with sets, for the lower end.
         self._paths: dict[Direction, list[Any]] = {}
@@ -197,6 +218,17 @@ class Search:
         """
         entry: Entry | None = None  # the last precise one
         wider: list[Shown] = []
+        releases = self._alternatives[direction.number]
+        if self._delta and list(releases.values()) == [1] and next(iter(releases))[0] == "best":
+            # The plan is the best of a random number of runs and nothing else.
+            (release,) = releases
+            best = BestOfRuns(release, self._bests[release], direction.back)
+            table, end = best.table(self._delta, self._upper)
+            self._tables[direction] = [table]
+            head = self._head(direction, lower=False)
+            return Shown({**head, "road": "enumeration", "bits": 128}, max(end, self._upper))
+        if self._delta and self._tables_of_bests(direction):
+            return min(self._wider(direction), key=lambda shown: shown.end)
         # `NoMethod` ends the precise entries: the method is a lattice, or a contour is too long.
         with suppress(NoMethod):
             for entry in self._precise(direction, lower=False):
@@ -219,13 +251,36 @@ class Search:
             return Shown(entry, self._upper)
         return min(wider, key=lambda shown: shown.end)
 
+    def _tables_of_bests(self, direction: Direction) -> list[Entry]:
+        """Return the table of each best of runs of an alternative, for the upper end."""
+        if direction not in self._tables:
+            self._tables[direction] = [
+                BestOfRuns(release, self._bests[release], direction.back).knots_table(
+                    self._delta / count
+                )
+                for release, count in self._alternatives[direction.number].items()
+                if release[0] == "best"
+            ]
+        return self._tables[direction]
+
     def _wider(self, direction: Direction) -> list[Shown]:
         """Return entries that show an upper end above the certificate's, each with its end."""
         shown_entries = []
+        items = self._items(direction, lower=False)
+        if self._delta and self._tables_of_bests(direction):
+            # The pair above a best of runs costs a little more than the certificate's profile.
+            for stretch in STRETCHES:
+                end = self._upper * (1 + stretch)
+                with suppress(NoMethod):
+                    for fields in method_entries(
+                        items, direction.back, self._delta, end, stretch * end / 10, lower=False
+                    ):
+                        entry = {**self._head(direction, lower=False), **fields}
+                        if self._holds(entry, lower=False, end=end):
+                            return [Shown(entry, end)]
         with suppress(NoMethod, *FAILURES):
             shown_entries.append(self._on_lattice(direction, lower=False))
         with suppress(NoMethod, *FAILURES):
-            items = self._items(direction, lower=False)
             # Chernoff's bound, by one moment, shows some end in any case.
             entry, end = moment_entry(items, direction.back, self._delta)
             entry = {**self._head(direction, lower=False), **entry}
@@ -250,10 +305,14 @@ class Search:
                 has_method = False
             # A lattice may show a lower end below the certificate's: where there is no other
             # method; where an entry may only have failed because it was smoothed or long; and in a
-            # plan with sets, where the certificate's end may not be that of any path.
+            # plan with sets, bounds or bests of runs, where the certificate's end may not be that
+            # of any path, of any pair, or of one run.
+            releases = self._alternatives[direction.number]
             if (
                 not has_method
                 or self._has_sets(direction)
+                or any(release[0] == "bound" for release in releases)
+                or not self._bests.keys().isdisjoint(releases)
                 or any(map(_may_be_wider, failed_entries))
             ):
                 coarse.append(direction)
@@ -272,7 +331,12 @@ class Search:
         releases = self._alternatives[direction.number]
         if lower:
             # Through JSON, as the checker reads the path from a file: tuples become lists.
-            releases = on_path(releases, json.loads(json.dumps(self._path(direction))))
+            path = json.loads(json.dumps(self._path(direction)))
+            releases = one_run(on_path(releases, path))
+        elif self._delta:  # at delta 0 there are no pairs above
+            tables = json.loads(json.dumps(self._tables_of_bests(direction)))
+            with ctx.workprec(128 if tables else bits):
+                return items_above(releases, direction.back, Fields({"best": tables}, "an entry"))
         with ctx.workprec(bits):
             items = [
                 (bounding_pair(release, above=not lower), n) for release, n in releases.items()
@@ -313,6 +377,8 @@ class Search:
         head: Entry = {"way": number, "direction": "reversed" if back else "forward"}
         if lower and self._has_sets(direction):
             head["path"] = self._path(direction)
+        if not lower and self._delta and (tables := self._tables_of_bests(direction)):
+            head["best"] = tables
         return head
 
     def _precise(self, direction: Direction, *, lower: bool) -> Iterator[Entry]:
@@ -348,12 +414,12 @@ class Search:
             head = self._head(direction, lower=lower)
             return Shown({**head, **entry}, _nearest(is_shown, claimed_end, upwards=not lower))
 
-    def _holds(self, entry: Entry | None, *, lower: bool) -> bool:
-        """Return whether the checker accepts an entry."""
+    def _holds(self, entry: Entry | None, *, lower: bool, end: float | None = None) -> bool:
+        """Return whether the checker accepts an entry, at the interval's end or another one."""
         Budget.remaining = verdict.BUDGET
         try:
             copied = json.loads(json.dumps(entry))  # the check takes its fields
-            end = self._lower if lower else self._upper
+            end = end or (self._lower if lower else self._upper)
             verdict.check(copied, self._alternatives, self._delta, end, above=not lower)
         except FAILURES:
             return False
@@ -383,46 +449,3 @@ def _nearest(is_shown: Callable[[float], bool], claimed: float, *, upwards: bool
         middle = (holds + fails) / 2
         holds, fails = (middle, fails) if is_shown(middle) else (holds, middle)
     return holds
-
-
-def method_entries(
-    items: Items, back: bool, delta: float, end: float, width: float, *, lower: bool
-) -> Iterator[Entry]:
-    """Yield entries that may show that delta at ``end`` is at most ``delta``, or more if ``lower``.
-
-    The method is the cheapest to check: a sum over all outcomes where they are few, else one
-    integral.  Where the method is pairs on a lattice, `NoMethod` is raised.  Errors are bounded at
-    any number of ``bits``; more of them make the bounds narrower, and the check longer.
-    """
-    kinds = {release[0] for release, _ in items}
-    count = sum(n for _, n in items)
-    if delta == 0:
-        yield {"road": "largest losses", "bits": 256}
-    elif ANY_OF in kinds:
-        raise NoMethod("a set of releases to choose of is bounded on a lattice")
-    elif kinds == {"laplace"} and count <= MAX_LATTICE_LAPLACES:
-        raise NoMethod("few Laplaces are composed on a lattice")
-    elif kinds == {"allocation"} and count == 1:
-        _, mu_squared, steps = items[0][0]
-        yield allocation_entry(float(mu_squared), steps, back, end, delta)
-    elif kinds <= LISTED and _term_count(items) <= MAX_SUMS:
-        yield {"road": "enumeration", "bits": 192}
-    else:
-        yield from contour_entries(items, back, delta, end, width, lower)
-
-
-def _term_count(items: Items) -> float:
-    """Return how many terms the checker's sum over all outcomes has, or about that.
-
-    A release with s finite losses has n (s - 1) + 1 sums of n of them if they are equally far
-    apart; else at most as many as multisets, for which the estimate (n + 1)^(s - 2) n is taken.
-    Only the choice of the method depends on it.  Its powers are capped far above `MAX_SUMS`.
-    """
-    terms = 1.0
-    for release, n in items:
-        size = sum(p > 0 and q > 0 for p, q in listed_masses(release, back=False))
-        if release[0] in EQUAL_STEPS or n == 1:
-            terms *= n * (size - 1) + 1
-        else:
-            terms *= min(n * float(n + 1) ** min(size - 2, 20) + 1, 1e18)
-    return terms

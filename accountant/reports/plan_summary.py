@@ -24,10 +24,10 @@ from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.planning.capacity import capacity_if_known
 from accountant.plans.plan import Plan, Repeat, directions
 from accountant.proofs.checked_proof import CheckedProof
-from accountant.proofs.plan_parts import same_plan
 from accountant.reports.comparison import ALL_ACCOUNTANTS
 from accountant.reports.plan_lines import PlanLine, has_noise_scale, plan_of, scaled_count
 from accountant.serialisation.plan_json import to_dict
+from accountant.verifier.plan_parts import same_plan
 
 # What noise and counts are multiplied by, and the deltas that a page shows.  Each cell of a grid
 # takes time, so the factors are close together near 1, where plans are adjusted, and else apart.

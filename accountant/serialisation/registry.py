@@ -28,6 +28,7 @@ from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.laplace import LaplaceLoss
 from accountant.losses.mixture_of_gaussians import MixtureOfGaussians
 from accountant.losses.pure_and_approximate import ApproxLoss, PureLoss
+from accountant.losses.summed_noise import SummedNoiseLoss
 from accountant.losses.zcdp import ZCDPLoss
 from accountant.plans.declared_releases import PLAN_FIELD_KINDS, PlanField
 from accountant.plans.parallel import Parallel, Stated
@@ -37,7 +38,7 @@ OWN_PLAN_KINDS: tuple[type[Plan], ...] = (
     ApproxLoss, BoundedRangeLoss, DiscreteGaussianLoss, DiscreteLaplaceLoss, GaussianLoss,
     Grouped, LaplaceLoss, MixtureOfGaussians, OnePass, PairLoss, Parallel, PoissonSampled,
     PureLoss, RandomAllocation, Repeat, Repeated, SampledWithoutReplacement, Sequential, Shuffled,
-    ShuffledEpoch, Stated, TruncatedPoisson, ZCDPLoss,
+    ShuffledEpoch, Stated, SummedNoiseLoss, TruncatedPoisson, ZCDPLoss,
 )  # fmt: skip
 
 

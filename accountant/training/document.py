@@ -18,10 +18,11 @@ from accountant.training.facts import StatementFacts
 from accountant.training.loaders import PASSES
 from accountant.training.words import assumptions
 
-SCHEMA, KIND = 2, "dp-sgd statement"
+SCHEMA, KIND = 3, "dp-sgd statement"
 # Schema 1 had no rows for zero-out, that is for blanked records.  For loaders that go through the
-# data in passes it stated the cost of a blanked record as that of a removed one.
-BEFORE_ZERO_OUT = 1
+# data in passes it stated the cost of a blanked record as that of a removed one.  Up to schema 2
+# shuffled passes were stated at what they cost in any order, which is more.
+BEFORE_ZERO_OUT, OLDER = 1, (1, 2)
 # Relative difference up to which two numbers count as the same: two machines, or two versions, may
 # differ in the last digits of an interval.
 NEAR = 1e-3
@@ -76,7 +77,7 @@ def read_document(text: object) -> dict[str, Any]:
     allowed = "what to_json of a statement wrote"
     if not isinstance(document, dict) or document.get("kind") != KIND:
         raise ParameterError("statement", shown, allowed)
-    if document.get("schema") not in (BEFORE_ZERO_OUT, SCHEMA):
+    if document.get("schema") not in (*OLDER, SCHEMA):
         raise ParameterError(
             "schema", document.get("schema"), f"{SCHEMA}: other versions are unknown"
         )
@@ -100,23 +101,27 @@ def read_document(text: object) -> dict[str, Any]:
 def check_same(statement: StatementFacts, document: dict[str, Any]) -> None:
     """Raise `StatementDiffers` where a document says another number than the statement."""
     ours = json.loads(to_text(statement))
-    if document.get("schema") == BEFORE_ZERO_OUT:
-        # epsilon is compared too, so a run that stated the number of a blank record is refused
-        ours = {**ours, "rows": _rows_before_zero_out(ours["rows"])}
+    schema = document.get("schema")
+    if schema in OLDER:
+        # epsilon is compared too, so a run whose own number has changed is refused
+        ours = {**ours, "rows": _unchanged_rows(ours["rows"], schema)}
         document = {**ours, **document, "plan": ours["plan"]}
-        document["rows"] = _rows_before_zero_out(document["rows"])
+        document["rows"] = _unchanged_rows(document["rows"], schema)
     for key in COMPARED:
         _compare(key, ours[key], document.get(key))
 
 
-def _rows_before_zero_out(rows: Any) -> Any:
-    """Return the rows whose numbers are the same in both schemas."""
+def _unchanged_rows(rows: Any, schema: Any) -> Any:
+    """Return the rows whose numbers are the same in an older schema and in this one."""
     are_tables = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
     if not are_tables:
         return rows
+    compared = [row for row in rows if row.get("loader") != "shuffled"]
+    if schema != BEFORE_ZERO_OUT:
+        return compared
     return [
         row
-        for row in rows
+        for row in compared
         if row.get("relation") != Adjacency.ZERO_OUT
         and (row.get("loader") not in PASSES or row.get("relation") != Adjacency.ADD_REMOVE)
     ]

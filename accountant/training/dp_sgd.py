@@ -73,8 +73,8 @@ def dp_sgd(
         steps: then the most steps, or whole passes, are found.
     relation : str
         "add-remove", "zero-out" or "replace-one": how neighbours differ in the epsilon that is
-        stated first.  Of passes the first costs most: without a record the others are cut into
-        other batches; "zero-out" keeps its place, blank.
+        stated first.  Of passes that leave out no records the first costs most: without a record
+        the others are cut into other batches; "zero-out" keeps its place, blank.
     microbatching : bool
         Whether the mean of several gradients is clipped, instead of each gradient.
     examples_per_user : int, optional
@@ -108,7 +108,7 @@ def dp_sgd(
     >>> statement = dp_sgd(examples=200, batch=100, epochs=1, noise=2.0, loader="shuffled")
     >>> poisson = statement.row("poisson").upper
     >>> print(f"{statement.epsilon:.3f}; if it were Poisson: {poisson:.3f}")
-    3.354; if it were Poisson: 1.004
+    2.489; if it were Poisson: 1.004
     >>> print(f"{statement.row(relation='zero-out').upper:.3f} if the record is blanked")
     1.234 if the record is blanked
     """

@@ -51,7 +51,7 @@ class TrainingCost:
         Upper end, rounded up; infinite where no bound is known.
     note : str
         "" where the ends meet.  Why they differ: "group", the upper end is by group privacy;
-        "order", it is for any order of the records; "bound", it is by another inequality.  Or why
+        "bound", it is by another inequality, or by the lesser of two.  Or why
         there is no bound: "none", as no theorem is known; "batches", as a pass without the record
         has a batch less; "microbatches", as a removed record changes the microbatches of others.
     """
@@ -136,7 +136,7 @@ class RunCosts:
         lower, upper = certified(scheme, certify)
         # Lower ends rest on shares of records and on square roots that were rounded up: each moves
         # the end by far less than 1e-12 of itself.
-        if unit == USER or (relation is ADD_REMOVE and loader in PASSES):
+        if unit == USER or loader in PASSES:
             lower *= 1 - 1e-12
         # A record's scheme has a plan with an epsilon, or a note of `UNBOUNDED`; a user's may have
         # no plan above.

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
+from accountant.amplification.allocation.greatest_output import greatest_output_pair
 from accountant.amplification.group_privacy import Grouped
 from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.amplification.random_allocation import RandomAllocation
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
-from accountant.amplification.single_pass import OnePass, ShuffledEpoch, shuffled_pair
+from accountant.amplification.single_pass import OnePass, ShuffledEpoch
 from accountant.amplification.truncated_sampling import TruncatedPoisson
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.losses.finite_pair import PairLoss
@@ -37,13 +38,13 @@ from accountant.losses.normal_mixture import side
 from accountant.numerics.rounding import round_up_ratio
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Stated
-from accountant.plans.plan import Plan
+from accountant.plans.plan import Plan, Sequential
 from accountant.training.passes import (
     ordered_removal_squares,
-    removal_pair,
     removal_takes_a_batch,
     root_up,
     shuffled_removal_squares,
+    steps_of_passes,
 )
 from accountant.training.run import TrainingRun
 
@@ -64,8 +65,8 @@ class Scheme:
     """Bounds of a run: each plan in ``above`` costs at least as much, each in ``below`` at most.
 
     Without ``below`` no lower end is known.  ``note`` is "" where the bound is attained; else it
-    says how it holds: "group" by group privacy, "order" for any order of the records, "bound" by
-    another inequality; or it is one of `UNBOUNDED`.  ``stated`` is the plan to write down, if it
+    says how it holds: "group" by group privacy, "bound" by another inequality, or by the lesser of
+    two; or it is one of `UNBOUNDED`.  ``stated`` is the plan to write down, if it
     is not the first of ``above``.
     """
 
@@ -178,10 +179,48 @@ def unbounded(why: str) -> Scheme:
     return Scheme(above=(Stated(reveals_all, ADD_REMOVE),), note=why)
 
 
-def shuffled_removal(run: TrainingRun, noise: float, size: int = 1) -> Plan:
-    """Return what bounds ``size`` records removed from shuffled passes."""
+def shuffled_removal(run: TrainingRun, noise: float) -> Plan:
+    """Return what a record that is removed from shuffled passes costs."""
+    # With the record, a pass is one without it in which the record takes a random place, and the
+    # record that was there comes last: two clips in a random full batch, and one clip in the last
+    # batch, if no batch is left out and the pass gets there.
+    passes, begun = divmod(steps_of_passes(run), run.batches)
+    if run.dropped:
+        whole_pass: Plan = _in_random_batch(run, noise, run.batches)
+    else:
+        last_batch = Stated(gaussian(noise, clips=1), ADD_REMOVE)
+        whole_pass = _in_random_batch(run, noise, run.batches - 1) + last_batch
+    return passes * whole_pass + _in_random_batch(run, noise, begun)
+
+
+def _in_random_batch(run: TrainingRun, noise: float, batches: int) -> Plan:
+    """Return what a record costs that takes another one's place in the first batches of a pass."""
+    if not batches:
+        return Sequential([])
+    share = min(round_up_ratio(batches * run.batch, run.examples), 1.0)
+    return PoissonSampled(RandomAllocation(gaussian(noise, clips=2), batches), share)
+
+
+def removal_in_any_order(run: TrainingRun, noise: float, size: int = 1) -> Plan:
+    """Return what bounds ``size`` records removed from shuffled passes, also of known orders."""
     moved = gaussian(noise, root_up(shuffled_removal_squares(run, size)))
     return math.ceil(run.passes) * Stated(moved, ADD_REMOVE)
+
+
+def grouped_removal(run: TrainingRun, noise: float, size: int) -> Plan:
+    """Return what bounds ``size`` records removed from shuffled passes one by one."""
+    # The last one is removed from the least data, of which a batch is the largest share.
+    least_run = replace(run, examples=run.examples - size + 1)
+    return Grouped(shuffled_removal(least_run, noise), size)
+
+
+def grouped_exchange(run: TrainingRun, noise: float, size: int = 1) -> Plan:
+    """Return what bounds ``size`` records that others, or blanks, replace in shuffled passes."""
+    # The other one is added, in a random place of a full batch, and the record is removed.  Of more
+    # batches than these each would be a smaller share of the records.
+    full_batches = run.examples // run.batch
+    added = RandomAllocation(gaussian(noise, clips=2), full_batches, epochs=math.ceil(run.passes))
+    return Grouped(added, 2 * size)
 
 
 def ordered_removal(run: TrainingRun, noise: float, size: int = 1) -> Plan:
@@ -194,30 +233,15 @@ def _shuffled(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) 
         why = removal_bound(run, 1, microbatching=micro)
         if why:
             return unbounded(why)
-        below = _least_of_removal(run, noise, math.floor(run.passes))
-        note = "order" if run.batches > 1 else ""
-        return Scheme(above=(shuffled_removal(run, noise),), below=below, note=note)
+        attained = shuffled_removal(run, noise)
+        return Scheme(above=(attained, removal_in_any_order(run, noise)), below=(attained,))
     clips = 2 if micro or relation is REPLACE_ONE else 1
     begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
     node = ShuffledEpoch(gaussian(noise, clips), run.batches, relation)
-    bound = begun_passes * OnePass(Stated(gaussian(noise, clips), relation), run.batches)
+    in_any_order = begun_passes * OnePass(Stated(gaussian(noise, clips), relation), run.batches)
     below = _least_shuffled(run, noise, relation, micro, whole_passes)
-    return Scheme(above=(bound,), below=below, note="order", stated=begun_passes * node)
-
-
-def _least_of_removal(run: TrainingRun, noise: float, passes: int) -> tuple[Plan, ...]:
-    """Return lower bounds for whole shuffled passes, with a record and without it."""
-    if not passes:
-        return ()
-    if run.dropped:  # A record that was left out takes the place of the removed one.
-        return _least_shuffled(run, noise, REPLACE_ONE, False, passes)
-    # If all records are equal, the only change is that the last batch has one record less.
-    with_equal_records = passes * Stated(gaussian(noise, clips=1), ADD_REMOVE)
-    if run.batches == 1:
-        return (with_equal_records,) if passes == run.passes else ()
-    last_share = (run.last_batch or run.batch) / run.examples
-    pair = removal_pair(1 / noise, run.batches, last_share)
-    return with_equal_records, passes * Stated(pair, ADD_REMOVE)
+    above = in_any_order, grouped_exchange(run, noise)
+    return Scheme(above=above, below=below, note="bound", stated=begun_passes * node)
 
 
 def _least_shuffled(
@@ -229,16 +253,17 @@ def _least_shuffled(
     if run.batches == 1 and not run.dropped:
         return _fixed_order(run, noise, relation, micro).below if passes == run.passes else ()
     clips = 2 if micro or relation is REPLACE_ONE else 1
-    if run.dropped:  # A pass uses the record with the probability below.
-        pair = shuffled_pair(clips / noise, offset=0.0, batches=run.batches)
-        return (passes * PoissonSampled(pair, 1 - run.dropped / run.examples),)
-    if micro and relation is ZERO_OUT and run.last_batch:
+    if micro and relation is ZERO_OUT and run.last_batch and not run.dropped:
         clips = 1  # The last microbatch may hold the record alone.
-    # The offset is how far the record's batch, after the change, is from the other batches.  Where
-    # the change is 2 clips, all others contribute what the record then does: 0.  Where it is 1,
-    # they contribute the opposite of the record, which is blank: its batch lacks 1 such clip.
-    offset = 0.0 if clips == 2 else clips / noise
-    return (passes * shuffled_pair(clips / noise, offset=offset, batches=run.batches),)
+    # If all others contribute what the record does after the change, or nothing, its batch alone
+    # moves.  A pass uses the record with the probability below.
+    moved = RandomAllocation(gaussian(noise, clips), run.batches)
+    alone = passes * PoissonSampled(moved, 1 - run.dropped / run.examples)
+    if clips == 2 or run.dropped:
+        return (alone,)
+    # If the others contribute the opposite of a record that is blanked, the batch of the blank is
+    # one clip above the other batches, and that of the record two.
+    return alone, passes * greatest_output_pair(1 / noise, 1 / noise, run.batches)
 
 
 def _fixed_order(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) -> Scheme:

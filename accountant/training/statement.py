@@ -190,7 +190,7 @@ def statement_of(
         rows=rows_of(run, noise_multiplier, checked_delta, on_row),
     )
     if run.loader == "truncated_poisson":  # Its trade-off curve would take long.
-        advantage_upper, power_upper = _rates_of_epsilon(statement.row().upper, checked_delta)
+        advantage_upper, power_upper = rates_of_epsilon(statement.row().upper, checked_delta)
     else:
         # Each plan above costs at least as much as the run, so the least of their rates is a bound.
         scheme = record_scheme(
@@ -202,7 +202,7 @@ def statement_of(
     return replace(statement, advantage=advantage_upper, found_records=power_upper)
 
 
-def _rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
+def rates_of_epsilon(epsilon: float, delta: float) -> tuple[float, float]:
     """Return the largest advantage and power of a test that (epsilon, delta) admits, rounded up.
 
     Let f(x) be the least false-negative rate at the false-positive rate x, and a the rate

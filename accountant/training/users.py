@@ -41,10 +41,12 @@ from accountant.training.schemes import (
     ZERO_OUT,
     Scheme,
     gaussian,
+    grouped_exchange,
+    grouped_removal,
     ordered_removal,
     record_scheme,
     removal_bound,
-    shuffled_removal,
+    removal_in_any_order,
     unbounded,
 )
 
@@ -81,8 +83,9 @@ def user_scheme(
         size = run.examples_per_user
         if why := removal_bound(run, size, microbatching=microbatching):
             return unbounded(why)
-        removal = shuffled_removal if loader == "shuffled" else ordered_removal
-        above: tuple[Plan, ...] = (removal(run, noise, size),)
+        above: tuple[Plan, ...] = (ordered_removal(run, noise, size),)
+        if loader == "shuffled":
+            above = grouped_removal(run, noise, size), removal_in_any_order(run, noise, size)
     else:
         above = _plans_above(run, noise, loader, relation, microbatching)
     is_attained = not (microbatching or is_long(run, loader)) and (
@@ -114,7 +117,8 @@ def _plans_above(
         return Grouped(of_record.above[0], group_size), together
     if loader in PASSES:
         worst_order = gaussian(noise, root_up(blanked_squares(run, size)) * replaced_clips)
-        return (math.ceil(run.passes) * OnePass(Stated(worst_order, relation), run.batches),)
+        in_any_order = math.ceil(run.passes) * OnePass(Stated(worst_order, relation), run.batches)
+        return (in_any_order, *([grouped_exchange(run, noise, size)] * (loader == "shuffled")))
     if loader == "fixed_size":
         counts = hypergeometric_counts(size, run.batch, run.examples)
     else:
@@ -192,7 +196,7 @@ NOTES = {
     "truncated_poisson": "bound",
     "fixed_size": "",
     "random_allocation": "group",
-    "shuffled": "order",
+    "shuffled": "bound",
     "fixed_order": "",
 }
 

@@ -222,8 +222,8 @@ def notes(statement: StatementFacts) -> list[str]:
     if any(interval(row) == NO_BOUND for row in statement.rows):
         sentences.append("No bound: a removed record takes a batch away, or regroups microbatches.")
     sentences += [
-        "Shuffled passes: no better upper bound is known than the batches that a record changes; "
-        "pairs of data sets cost the lower end.",
+        "Shuffled passes: blanked or replaced records cost the lesser of two bounds, of any order "
+        "and of a group; pairs of data sets cost the lower end.",
         "Microbatches: a mean is clipped, and moves by up to two clipping norms, not one.",
         f"Truncated Poisson keeps at most {run.largest_batch:,} records a batch.",
     ]

@@ -2,12 +2,23 @@
 
 A certificate is a file (`document`) that states a plan, a delta and an interval of epsilon.  The
 plan is read into pairs of distributions (`plan`, `releases`), and `verdict` proves the two ends of
-the interval in ball arithmetic.  docs/proofs/trusted-base.md lists what remains trusted.
+the interval in ball arithmetic.  A receipt (`receipt`) is a signed document with such a proof, and
+what its author says beside it.  docs/proofs/trusted-base.md lists what remains trusted.
 """
 
 from .document import NoProof, ProofError, Verdict
+from .receipt import Receipt, check_receipt
+from .receipt_words import receipt_words
 
-__all__ = ["NoProof", "ProofError", "Verdict", "verify"]
+__all__ = [
+    "NoProof",
+    "ProofError",
+    "Receipt",
+    "Verdict",
+    "check_receipt",
+    "receipt_words",
+    "verify",
+]
 
 
 def verify(document: bytes) -> Verdict:

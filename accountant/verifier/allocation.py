@@ -63,9 +63,12 @@ def delta_of_epoch(release: Release, back: bool, entry: Fields, epsilon: float) 
 def epoch_tails(release: Release, rule: Fields) -> list[Tail]:
     """Return the tails of the ratio S / t at K / t, for the K of a rule, all by one transform.
 
-    Under Q the tail is 1 - G(K), and under P it is E S 1(S > K) / t = (g(K) + t - K G(K)) / t.
+    Under Q the tail is 1 - G(K), and under P it is E S 1(S > K) / t = (g(K) + t - K G(K)) / t.  A
+    sample of rate r (1 where it is not sampled) has (1-r) Q + r P for P, and the ratio
+    1 - r + r S / t, which grows with S.
     """
-    _, mu_squared, steps = release
+    _, mu_squared, steps, *rates = release
+    rate = exact(rates[0]) if rates else arb(1)
     line = read_line(rule)
     length, first = rule.whole("length", line.node_count, 2**18), rule.real("first", 1e-9, 1e12)
     count, period = rule.whole("count", 1, 2**17), 2 * arb.pi() / line.h
@@ -74,7 +77,11 @@ def epoch_tails(release: Release, rule: Fields) -> list[Tail]:
     transform = EpochTransform(exact(mu_squared), steps, line, points, length)
     excesses, masses_below = transform.excesses(), transform.masses_below()
     return [
-        ((excess + steps - k * below) / steps, 1 - below, (k / steps).log())
+        (
+            (1 - rate) * (1 - below) + rate * (excess + steps - k * below) / steps,
+            1 - below,
+            (1 - rate + rate * k / steps).log(),
+        )
         for k, excess, below in zip(points, excesses, masses_below, strict=True)
     ]
 

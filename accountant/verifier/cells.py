@@ -117,7 +117,7 @@ def tails(release: Release, rule: Fields, *, is_half: bool) -> list[Tail]:
     With ``is_half`` the points are distances from the output of loss 0, which is the first one.
     """
     kind = release[0]
-    if kind == "allocation":
+    if "allocation" in kind:
         return epoch_tails(release, rule)
     first, step = rule.real("first", -1e6, 1e6), rule.real("step", 1e-9, 99.0)
     count = rule.whole("count", 1, 10**5)

@@ -19,7 +19,7 @@ from .releases import ANY_OF, Release, Releases
 
 MOST_PARTS = 128  # parts of one set at most, as the time of a check grows with their number
 # The index of the shift in the tuple of a release, for each kind of log-concave noise.
-SHIFTED = {"laplace": 1, "discrete gaussian": 2, "discrete laplace": 2}
+SHIFTED = {"laplace": 1, "discrete gaussian": 2, "discrete laplace": 2, "summed noise": 4}
 
 
 def alternatives(plan: Any, *, decimal: bool) -> list[Releases]:

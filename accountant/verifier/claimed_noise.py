@@ -15,12 +15,15 @@ that of the greatest.  Exact noise is drawn by tables of integers, which are che
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
+from math import isqrt
 from typing import Any, NamedTuple
 
 from flint import arb, fmpq
 
+from .balls import exact
 from .claimed_laws import (
     WORDS,
     DeltaEnds,
@@ -32,6 +35,14 @@ from .claimed_laws import (
     fraction,
     hockey_stick,
     is_near,
+)
+from .loss_nodes import LAW_OF_SHARE
+from .summed_noise import (
+    LISTED_VARIANCE,
+    gaussian_above,
+    mass_of,
+    pairs_of_masses,
+    variance_of,
 )
 
 
@@ -138,6 +149,39 @@ def discrete_gaussian(n: Parameters, _grid: Grid) -> Law:
         return value, value
 
     return noise_law(n, delta, lambda x: exp(-((x / s) ** 2) / 2) / total)
+
+
+def skellam(n: Parameters, grid: Grid) -> Law:
+    """Skellam noise on whole numbers or vectors."""
+    return summed(Parameters(**vars(n), share="Skellam", survivors=1), grid)
+
+
+def summed(n: Parameters, _grid: Grid) -> Law:
+    """The sum of shares of integer noise: all outcomes; for vectors a Gaussian that costs more.
+
+    Theorem (`summed_noise`: docs/proofs/summed_noise.md, 3), as in `summed_noise.gaussian_above`.
+    What is not listed is between the sum of the listed masses and 1.
+    """
+    law = LAW_OF_SHARE[n.share]
+    scale, terms = Fraction(int(n.drawn_scale.p), int(n.drawn_scale.q)), int(n.survivors)
+    squared = int((n.sensitivity**2 * (1 + fmpq(1, 2**40))).floor())
+    shift, is_listed = isqrt(squared), variance_of(scale, terms) <= LISTED_VARIANCE
+    masses = pairs_of_masses(law, scale, terms, shift) if is_listed and shift else []
+    not_listed = (1 - sum((p for p, _ in masses), arb(0))).max(arb(0)) if masses else arb(0)
+
+    def delta(epsilon: Any) -> Ends:
+        low = sum((hockey_stick(p, q, epsilon) for p, q in masses), arb(0))
+        if masses and (n.dimension == 1 or squared == 1):
+            return low, low + not_listed
+        whole_square = shift**2 if n.dimension == 1 else squared
+        square = n.sensitivity**2
+        distance = (
+            Fraction(whole_square) if whole_square else Fraction(int(square.p), int(square.q))
+        )
+        mu_squared = gaussian_above(law, scale, terms, distance)
+        return low, gaussian_delta(exact(mu_squared).sqrt(), epsilon)
+
+    return noise_law(n, delta, lambda x: mass_of(law, scale, terms, int(x)))
 
 
 def discrete_laplace(n: Parameters, _grid: Grid) -> Law:
@@ -310,6 +354,8 @@ def law_of_choice(
 NOISE: dict[str, Callable[[Parameters, Grid], Law]] = {
     "DiscreteGaussian": discrete_gaussian,
     "DiscreteLaplace": discrete_laplace,
+    "Skellam": skellam,
+    "SumOfClients": summed,
     "Laplace": laplace,
     "TruncatedLaplace": truncated_laplace,
     "Gaussian": gaussian,
@@ -329,6 +375,8 @@ def is_table_right(name: str, table: Parameters) -> bool:
     """
     if name == "IntegerStaircase":
         return is_staircase_share_right(table)
+    if name == "PoissonNumbers":
+        return are_poisson_words_right(table)
     if name == "WeightTable":
         best = fraction(max(table.scores))
         sizes = [
@@ -347,6 +395,20 @@ def is_staircase_share_right(table: Parameters) -> bool:
     """
     share = 1 / (1 + fmpq(table.stair, table.top) / arb(1 / table.width).expm1())
     return bool(fmpq(*table.low) <= share <= fmpq(*table.high))
+
+
+def are_poisson_words_right(table: Parameters) -> bool:
+    """Return whether word k of the table is the first 64 binary digits of P(Poisson <= k), in all.
+
+    The last word, all ones, stands for all further numbers: they are told apart by more digits.
+    """
+    mean = fmpq(*table.mean)
+    below, term = arb(0), exp(-mean)
+    for k, word in enumerate(table.words):
+        below, term = below + term, term * mean / (k + 1)
+        if not word <= below * 2**64 < word + 1:
+            return False
+    return bool(table.words[-1] == 2**64 - 1)
 
 
 def block_sizes(table: Parameters) -> list[arb]:

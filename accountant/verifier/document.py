@@ -48,16 +48,17 @@ def is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def parse(document: bytes) -> Fields:
+def parse(document: bytes, name: str = "the proof", mebibytes: int = 1) -> Fields:
     """Return the content of a file, which must have the only bytes that say the same."""
-    need(isinstance(document, bytes) and len(document) <= 2**20, "more than 1 MiB", ProofError)
+    is_short = isinstance(document, bytes) and len(document) <= mebibytes * 2**20
+    need(is_short, f"more than {mebibytes} MiB", ProofError)
     try:
         content = json.loads(document.decode("ascii"))
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     except (ValueError, RecursionError) as error:
         raise ProofError(f"no JSON of finite numbers: {str(error)[:99]}") from None
     need(f"{text}\n".encode() == document, "not canonical: sorted keys, no blanks", ProofError)
-    return Fields(content, "the proof")
+    return Fields(content, name)
 
 
 class Fields:

@@ -19,7 +19,7 @@ from flint import arb
 from .balls import exact
 from .document import NoProof, need
 from .outcomes import outcomes
-from .releases import ANY_OF, Release
+from .releases import ANY_OF, POISSON, Release
 
 Largest = tuple[Fraction, arb]  # the two parts of a loss, of which it is the sum
 
@@ -73,6 +73,8 @@ def largest_loss(release: Release, back: bool, *, above: bool) -> Largest:
         return shift / scale, arb(0)
     if kind == "response" and not release[2]:
         return release[1], arb(0)
+    if kind == "best" and above:
+        return largest_of_best(release)
     unknown = f"the largest loss of a {kind} has no proof here"
     if kind == "sampled laplace":
         masses = extreme_masses(release, back)
@@ -82,6 +84,26 @@ def largest_loss(release: Release, back: bool, *, above: bool) -> Largest:
         raise NoProof(unknown)
     need(all(q > 0 or p == 0 for p, q in masses), unknown)
     return Fraction(0), reduce(arb.max, ((p / q).log() for p, q in masses if p > 0))
+
+
+def largest_of_best(release: Release) -> Largest:
+    """Return a bound on the largest loss of the best of runs of one pure response.
+
+    Theorem (`largest_of_best`: docs/proofs/repeated.md, 4): it is at most epsilon + ln R, R the
+    greatest ratio of f'(1 - u) to f'(1 - u - gap(u)).  For the response of epsilon that is e^{mean
+    (e^epsilon - 1) / (e^epsilon + 1)} for a Poisson number, and e^{(1 + shape) s} for a negative
+    binomial one, with e^s = (1 + (1 + c) e^epsilon) / (1 + c + e^epsilon), c = (1 - stop) / stop.
+    """
+    _, (family, *numbers), runs = release
+    one_response = len(runs) == 1 and runs[0][1] == 1 and runs[0][0][0] == "response"
+    need(one_response and not runs[0][0][2], "the largest loss of such runs has no proof here")
+    epsilon = runs[0][0][1]
+    odds = exact(epsilon).exp()
+    if family == POISSON:
+        return epsilon, exact(numbers[0]) * (odds - 1) / (odds + 1)
+    shape, stop = numbers
+    c = exact((1 - stop) / stop)
+    return epsilon, exact(1 + shape) * ((1 + (1 + c) * odds) / (1 + c + odds)).log()
 
 
 def extreme_masses(release: Release, back: bool) -> list[tuple[Any, Any]]:

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from math import floor, isqrt
 from typing import Any
 
 from .document import Fields, ProofError, is_list, need
 from .releases import ONE, STILL, ZERO, Release
+from .summed_noise import LISTED_VARIANCE, gaussian_above, variance_of
 
 # A mechanism's noise: real numbers (idealised), or drawn exactly on a grid.
 ARITHMETIC = "idealised", "exact"
@@ -91,11 +93,82 @@ def zcdp_loss(fields: Fields, size: int) -> Release:
     return "bound", ("zcdp", rho, xi), ("gaussian", 2 * rho)
 
 
+def summed_noise_loss(fields: Fields) -> Release:
+    """The sum of shares of integer noise, moved by a shift."""
+    shift = fields.whole("shift", 1, 2047)
+    noise = Fields(fields.take("noise"), "the noise of a loss")
+    law = noise.take("kind", fits=LAW_OF_SUM.__contains__)
+    scale, terms = noise.number("scale"), noise.whole("terms", 1, 10**9, 1)
+    noise.done()
+    return summed_noise(LAW_OF_SUM[law], scale, Fraction(shift * shift), 1, terms=terms, size=1)
+
+
+def skellam_mechanism(fields: Fields, size: int) -> Release:
+    """A mechanism with Skellam noise, whose sensitivity is a distance in L2."""
+    return summed_noise("skellam", *noise_on_vectors(fields), terms=1, size=size)
+
+
+def sum_of_clients(fields: Fields, size: int) -> Release:
+    """The sum of many clients' vectors, with the noise of those who did not drop out.
+
+    Theorem (docs/proofs/summed_noise.md, 5): noise that is missing, or known, does not count, and
+    any more noise costs nothing.
+    """
+    mechanism = Fields(fields.take("mechanism"), "the mechanism of a sum")
+    law = mechanism.take("kind", fits=LAW_OF_SHARE.__contains__)
+    noise = noise_on_vectors(mechanism)
+    mechanism.done()
+    clients = fields.whole("clients", 1, 10**9)
+    survivors = clients - fields.whole("dropout", 0, clients - 1, 0)
+    return summed_noise(LAW_OF_SHARE[law], *noise, terms=survivors, size=size)
+
+
+def noise_on_vectors(fields: Fields) -> tuple[Fraction, Fraction, int]:
+    """Return the scale, the squared sensitivity and the coordinates of noise on whole vectors.
+
+    A float such as the square root of 3 may be a little less than it: 2^-40 is more than that.
+    """
+    scale, sensitivity = fields.number("scale"), fields.number("sensitivity", 0, 2**999, ONE)
+    return scale, sensitivity**2 * (1 + Fraction(1, 2**40)), dimension(fields)
+
+
+def summed_noise(
+    law: str,
+    scale: Fraction,
+    squared_distance: Fraction,
+    coordinates: int,
+    *,
+    terms: int,
+    size: int,
+) -> Release:
+    """Return the sum of shares of noise, whose pair is known where one coordinate alone may move.
+
+    The squared distance of two vectors of whole numbers is whole.  Other vectors cost at most what
+    a Gaussian does, and at least what one coordinate does (`summed_noise`).
+    """
+    squared = squared_distance if squared_distance < 1 else Fraction(floor(squared_distance))
+    shift = isqrt(floor(squared_distance))
+    is_listed = 1 <= shift < 2048 and variance_of(scale, terms) <= LISTED_VARIANCE
+    pair = ("summed noise", law, scale, terms, shift) if is_listed else None
+    if pair and (coordinates == 1 or squared == 1):
+        need(size == 1, f"a group of this {law} noise has no proof here")
+        return pair
+    if coordinates == 1 and shift:
+        squared = Fraction(shift * shift)
+    return "bound", ("gaussian", gaussian_above(law, scale, terms, squared * size**2)), pair
+
+
+LAW_OF_SHARE = {"DiscreteGaussian": "discrete gaussian", "Skellam": "skellam"}
+LAW_OF_SUM = {"DiscreteGaussianSum": "discrete gaussian", "SkellamNoise": "skellam"}
+
+
 LOSSES_OF_GROUPS: dict[str, Callable[[Fields, int], Release]] = {
     "GaussianLoss": gaussian_loss,
     "LaplaceLoss": laplace_loss,
     "Gaussian": gaussian_mechanism,
     "Laplace": laplace_mechanism,
+    "Skellam": skellam_mechanism,
+    "SumOfClients": sum_of_clients,
     "PureLoss": pure_loss,
     "BoundedRangeLoss": bounded_range_loss,
     "ZCDPLoss": zcdp_loss,
@@ -188,6 +261,7 @@ LOSSES: dict[str, Callable[[Fields], Release]] = {
     "DiscreteLaplace": discrete_laplace_mechanism,
     "DiscreteGaussianLoss": discrete_gaussian_loss,
     "DiscreteGaussian": discrete_gaussian_mechanism,
+    "SummedNoiseLoss": summed_noise_loss,
     "RandomizedResponse": randomized_response,
     "PairLoss": pair_loss,
     "MixtureOfGaussians": mixture_of_gaussians,

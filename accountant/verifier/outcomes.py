@@ -13,7 +13,8 @@ from flint import arb, arb_poly
 
 from .balls import exact, spend
 from .document import need
-from .releases import EQUAL_STEPS, Release
+from .releases import EQUAL_STEPS, UNLISTED_TAILS, Release
+from .summed_noise import pairs_of_masses
 
 MOST = 300_000  # different sums of losses at most, which bounds the time of an enumeration
 Masses = list[tuple[arb, arb]]  # (p, q) of each outcome
@@ -22,8 +23,9 @@ Masses = list[tuple[arb, arb]]  # (p, q) of each outcome
 def outcomes(release: Release, back: bool) -> tuple[Masses, arb]:
     """Return (p, q) of each listed outcome, and a ball that contains the whole mass of P.
 
-    Of a discrete Gaussian not all outcomes are listed; the mass of P that is listed and 1 are both
-    in the ball.  With ``back`` the roles are exchanged: (q, p) of each outcome, and the mass of Q.
+    Of noise on all whole numbers not all outcomes are listed; the mass of P that is listed and 1
+    are both in the ball.  With ``back`` the roles are exchanged: (q, p) of each outcome, and the
+    mass of Q.
     """
     kind = release[0]
     need(kind in MASSES, f"a {kind} has more than finitely many outcomes")
@@ -32,7 +34,8 @@ def outcomes(release: Release, back: bool) -> tuple[Masses, arb]:
     masses = [(q, p) for p, q in masses] if back else masses
     need(all(mass > 0 or mass == 0 for pair in masses for mass in pair), "a mass that may be 0")
     total = sum((p for p, _ in masses), arb(0))
-    return masses, total.union(arb(1)) if kind == "discrete gaussian" else total
+    kinds = {part[0] for part in release[2]} if kind == "sampled" else {kind}
+    return masses, total.union(arb(1)) if kinds & UNLISTED_TAILS else total
 
 
 def pair_masses(release: Release) -> Masses:
@@ -96,6 +99,7 @@ MASSES: dict[str, Callable[[Release], Masses]] = {
     "response": response_masses,
     "discrete laplace": discrete_laplace_masses,
     "discrete gaussian": discrete_gaussian_masses,
+    "summed noise": lambda release: pairs_of_masses(*release[1:]),
     "sampled": sampled_masses,
 }
 

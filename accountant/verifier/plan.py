@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from .document import Fields, NoProof, ProofError, is_list, need
 from .loss_nodes import LOSSES, LOSSES_OF_GROUPS
 from .neighbours import RELATIONS, stated_neighbours
-from .releases import ALONE, Group, Releases, any_of
-from .sample_nodes import SAMPLES, poisson_sampled
+from .releases import ALONE, ANY_OF, NEGATIVE_BINOMIAL, POISSON, Group, Releases, any_of
+from .sample_nodes import SAMPLES, once, poisson_sampled
 
 
 def read_plan(plan: Any, *, decimal: bool) -> Releases:
@@ -133,6 +133,42 @@ def claimed(node: Node) -> Releases:
     return node.read(node.fields.take("loss"), node.group)
 
 
+def best_of_runs(node: Node) -> Releases:
+    """Read a random number of runs of a part, of which the best is released: see `best_of_runs`.
+
+    Where the law of the number stops surely after the first run, the part is released.
+    """
+    part, tries = node.read(node.fields.take("part"), ALONE), tries_of(node.fields.take("tries"))
+    need(all(run[0] not in (ANY_OF, "best") for run in part), "no proof of the best of such runs")
+    if tries[-1] == 1 and tries[0] != POISSON:
+        return part
+    return once(("best", tries, tuple(part.items())) if part else None)
+
+
+def tries_of(value: Any) -> tuple[Any, ...]:
+    """Read the law of the number of runs: its family and its parameters."""
+    fields = Fields(value, "the tries")
+    kind = fields.take("kind", fits=lambda x: isinstance(x, str) and x)
+    tries: tuple[Any, ...]
+    if kind == "PoissonTries":
+        tries = POISSON, fields.number("mean", Fraction(1, 10**300), 10**15)
+    else:
+        need(kind in SHAPES, f"the number of runs {kind[:40]} has no proof here")
+        shape = SHAPES[kind]
+        if shape is None:
+            shape = fields.number("shape", -1, 1000)
+            need(shape > -1, "shape of the tries is wrong or out of range", ProofError)
+        tries = NEGATIVE_BINOMIAL, shape, fields.number("stop", Fraction(1, 10**15), 1)
+    fields.done()
+    return tries
+
+
+# The shape of each law of the negative binomial family; None: the law has a field for it.
+SHAPES = {
+    "NegativeBinomialTries": None,
+    "GeometricTries": Fraction(1),
+    "LogarithmicTries": Fraction(0),
+}
 HOLDERS: dict[str, Callable[[Node], Releases]] = {
     "Sequential": sequential,
     "Parallel": parallel,
@@ -141,8 +177,13 @@ HOLDERS: dict[str, Callable[[Node], Releases]] = {
     "Stated": stated,
     "OnePass": one_pass,
     "Claimed": claimed,
+    "Repeated": best_of_runs,
 }
-ALONE_ONLY = {"Parallel", "Grouped"}  # kinds that are read for one record, not inside a group
+ALONE_ONLY = {
+    "Parallel",
+    "Grouped",
+    "Repeated",
+}  # kinds that are read for one record, not inside a group
 
 
 def released_by_leaf(node: Node) -> Releases:

@@ -15,14 +15,20 @@ variance 1, Laplace(m, 1) the Laplace law of centre m and scale 1.  "P against Q
                                           first list, against the same sum over the second list
     ("allocation", mu^2, steps)           N(mu, 1) in one secret step and N(0, 1) in the others,
                                           against N(0, 1) in all
+    ("sampled allocation", mu^2, steps, rate)
+                                          (1-rate) Q + rate P against Q, P and Q those of such an
+                                          allocation
     ("response", epsilon, d)              masses (d, (1-d) r / (1+r), (1-d) / (1+r), 0) of four
                                           outcomes with r = e^epsilon, against the same in reverse
     ("discrete laplace", scale, shift)    integers in proportion to e^{-|k - shift| / scale},
                                           against the same about 0
     ("discrete gaussian", scale, shift)   the same with e^{-(k - shift)^2 / (2 scale^2)}
+    ("summed noise", law, scale, n, shift)
+                                          the sum of n shares of integer noise of this law (see
+                                          `summed_noise`) about a shift, against the same about 0
     ("pair", masses)                      one outcome for each (p, q), its masses under P and Q
     ("sampled", rate, parts)              (1-rate) Q + rate P against Q, where P against Q is the
-                                          product of the parts, finite releases that all use one
+                                          product of the parts, listed releases that all use one
                                           sample
     ("greatest", mu^2, s, n)              the greatest of n normal numbers of variance 1, one of
                                           which has mean (s + 1) mu under P, and s mu under Q; the
@@ -37,6 +43,9 @@ variance 1, Laplace(m, 1) the Laplace law of centre m and scale 1.  "P against Q
     ("choice", ((chance, release), ...))  one of the releases at random, and the output says which
     ("bound", above, below)               a set of pairs: a release that dominates them all, and one
                                           of the pairs, or None where none is known
+    ("best", tries, runs)                 the best of a random number of runs, each of which makes
+                                          all (release, count) in ``runs``; ``tries`` is (POISSON,
+                                          mean) or (NEGATIVE_BINOMIAL, shape, stop)
     ("any of", parts)                     one of these lists of (release, count), chosen anew at
                                           each occurrence; see `choices`
 """
@@ -57,8 +66,13 @@ ONE, ZERO = Fraction(1), Fraction(0)
 STILL = ((ONE, ZERO),)  # the side of a mixture that is N(0, 1)
 ALONE: Group = (1, 0)  # one record, which is in the data of P alone
 ANY_OF = "any of"
-FINITE = {"response", "pair", "discrete laplace"}  # finitely many losses; may be in "sampled"
-LISTED = FINITE | {"discrete gaussian", "sampled"}  # kinds whose outcomes are listed by `outcomes`
+POISSON, NEGATIVE_BINOMIAL = "poisson", "negative binomial"  # laws of a number of runs
+# Kinds whose outcomes are listed by `outcomes`: of the second line not all of them, as the noise
+# may be any whole number.
+FINITE = {"response", "pair", "discrete laplace"}
+UNLISTED_TAILS = {"discrete gaussian", "summed noise"}
+IN_SAMPLE = FINITE | UNLISTED_TAILS  # these may be in "sampled"
+LISTED = IN_SAMPLE | {"sampled"}
 # The losses ln(p/q) of these kinds are equally spaced, and Q against P has the same losses.
 EQUAL_STEPS = {"response", "discrete laplace", "discrete gaussian"}
 

@@ -13,7 +13,7 @@ from math import comb
 
 from .document import Fields, need
 from .neighbours import ADD_REMOVE, REPLACE_ONE, ZERO_OUT
-from .releases import ALONE, FINITE, ONE, ZERO, Group, Release, Releases, single_release
+from .releases import ALONE, IN_SAMPLE, ONE, ZERO, Group, Release, Releases, single_release
 
 ReadPart = Callable[[], Releases]
 
@@ -46,16 +46,22 @@ def sampled_pair(
     if rate == 0 or not releases:
         return None
     is_one_record_added = group == ALONE and not replaced
-    if is_one_record_added and {release[0] for release in releases} <= FINITE:
-        need(releases.total() <= 20, "a sample of so many finite releases has no proof here")
+    if is_one_record_added and {release[0] for release in releases} <= IN_SAMPLE:
+        need(releases.total() <= 20, "a sample of so many listed releases has no proof here")
         return "sampled", rate, tuple(sorted(releases.elements(), key=repr))
     release = single_release(releases)
+    if release[0] == "bound" and release[1][0] == "gaussian":
+        # Theorem (`domination`): what dominates the part does so in a sample.
+        above = sampled_pair(rate, Releases({release[1]: 1}), group, replaced=replaced)
+        return "bound", above, None
     # Chances are exact fractions, whose length grows with the group and the digits of the rate: the
     # limit bounds the time of a check.
     digits = max(80, rate.denominator.bit_length())
     need(sum(group) * digits <= 5120, "a sampled group so large has no proof here")
     if is_one_record_added and release[0] in ("laplace", "sampled laplace"):
         return ("sampled laplace", release[1], release[2] * rate) if rate < 1 else release
+    if is_one_record_added and release[0] == "allocation":
+        return ("sampled allocation", *release[1:], rate) if rate < 1 else release
     need(release[0] == "gaussian", f"a sample of a {release[0]} has no proof here")
     if not replaced:
         return sampled_group(rate, release[1], group)
@@ -118,14 +124,17 @@ def shuffled_epoch(fields: Fields, read_part: ReadPart) -> Releases:
     """Batches of equal size in a random order, each released once.
 
     Theorem (`greatest_batch`: docs/proofs/shuffled_epoch.md): such a pass costs at most what its
-    part does, by joint convexity, and with Gaussian noise at least what the greatest output does.
+    part does, by joint convexity, and with Gaussian noise at least what the greatest output does;
+    where a record is replaced, at least what its move in one of the batches does.
     """
     relation = fields.take("relation", ZERO_OUT, fits=(ZERO_OUT, REPLACE_ONE).__contains__)
     batches, part = fields.whole("batches", 1, 10**9), single_release(read_part())
     if batches == 1:
         return once(part)
-    greatest = "greatest", part[1], int(relation == ZERO_OUT), batches
-    return once(("bound", part, greatest if part[0] == "gaussian" else None))
+    if part[0] != "gaussian":
+        return once(("bound", part, None))
+    greatest, moved = ("greatest", part[1], 1, batches), ("allocation", part[1], batches)
+    return once(("bound", part, greatest if relation == ZERO_OUT else moved))
 
 
 def random_allocation(fields: Fields, read_part: ReadPart) -> Releases:

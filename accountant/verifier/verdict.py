@@ -14,28 +14,22 @@ from typing import Any
 
 from flint import arb, ctx
 
-from .allocation import delta_of_epoch
-from .balls import Budget, spend
+from .balls import Budget
+from .best_of_runs import items_above, one_run
 from .bounding_pairs import bounding_pair
 from .choices import alternatives, on_path
-from .contour import delta_by_contour
 from .document import Fields, NoProof, ProofError, Verdict, is_list, need, parse
 from .largest_losses import largest_holds
-from .lattice_sums import composed
-from .outcomes import delta_by_enumeration
+from .methods import METHODS, delta_bounds
 from .releases import ANY_OF, EQUAL_STEPS, Release, Releases, inner_releases
 
 BUDGET = 6e7  # products of 128-bit numbers that one check may take, which is about a minute
-# The values of the field "road", by which a file names the method of an entry.
-METHODS = ("enumeration", "allocation", "largest losses", "contour", "lattice")
 # Kinds of releases for which Q against P has the same losses as P against Q.  One direction is
 # enough for a plan of such releases alone.
 MIRRORED = {"gaussian", "laplace", "range", "zcdp", "subset"} | EQUAL_STEPS
 # What a check that fails may raise: `NoProof` has a sentence for the reader; the others are errors
 # of Python where numbers of the file are out of range.
 FAILURES = (NoProof, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
-Items = list[tuple[Release, int]]  # releases and their counts
-Ends = tuple[arb, arb]
 
 
 def verify(document: bytes) -> Verdict:
@@ -81,6 +75,8 @@ def is_mirrored(release: Release) -> bool:
     """
     if release[0] == ANY_OF:
         return all(map(is_mirrored, inner_releases(release)))
+    if release[0] == "best":
+        return all(is_mirrored(run) for run, _ in release[2])
     pair = release[1] if release[0] == "bound" else release
     if pair[0] == "mixture":
         return set(pair[2]) == {(w, -shift) for w, shift in pair[3]}
@@ -102,12 +98,13 @@ def check(
     back = direction == "reversed"
     releases = options[number]
     if not above:
-        releases = on_path(releases, entry.take("path", [], fits=is_list))
+        releases = one_run(on_path(releases, entry.take("path", [], fits=is_list)))
     with ctx.workprec(entry.whole("bits", 64, 4096)):
-        bounding = [
-            (bounding_pair(release, above=above), count) for release, count in releases.items()
-        ]
-        items = [(pair, count) for pair, count in bounding if pair]
+        if above and method != "largest losses":
+            items = items_above(releases, back, entry)
+        else:
+            bounding = [(bounding_pair(release, above=above), n) for release, n in releases.items()]
+            items = [(pair, n) for pair, n in bounding if pair]
         if method == "largest losses":
             need(delta == 0, "the largest losses are epsilon where delta is 0")
             holds = largest_holds(items, back, Fraction(repr(end)), above=above)
@@ -123,33 +120,3 @@ def check(
         f"{direction}, {method}: delta at the {side} end is at {size}",
     )
     return number, back
-
-
-def delta_bounds(
-    method: str, items: Items, back: bool, entry: Fields, end: float, *, above: bool
-) -> Ends:
-    """Return a lower and an upper bound of delta(``end``) by the method that the entry names."""
-    if method == "lattice":
-        return composed(items, back, entry, above=above)(end)
-    items = [(mirrored_mixture(release) if back else release, n) for release, n in items]
-    spend(100 * len(items))
-    if method == "enumeration":
-        return delta_by_enumeration(items, back, end)
-    is_one_epoch = len(items) == 1 and items[0][1] == 1 and items[0][0][0] == "allocation"
-    if method == "allocation" and is_one_epoch:
-        delta = delta_of_epoch(items[0][0], back, entry, end)
-        return delta, delta
-    need(method == "contour", f"this plan has no {method}")
-    return delta_by_contour(items, back, entry, end)
-
-
-def mirrored_mixture(release: Release) -> Release:
-    """Return a mixture with P and Q exchanged and all shifts negated; other releases unchanged.
-
-    Losses stay the same if the line is mirrored; afterwards P has the positive shifts.
-    """
-    if release[0] != "mixture":
-        return release
-    _, unit_squared, *sides = release
-    mirrored_sides = (tuple((w, -shift) for w, shift in side) for side in reversed(sides))
-    return "mixture", unit_squared, *mirrored_sides

@@ -86,7 +86,7 @@ def release_with_less_noise(
     if factor == 1 or isinstance(mechanism, NoPrivacy):
         return mechanism.release(value, rng)
     if hasattr(mechanism, "scale") and factor > 0:
-        return dataclasses.replace(mechanism, scale=factor * mechanism.scale).release(value, rng)
+        return mechanism.with_noise_factor(factor).release(value, rng)
     if isinstance(mechanism, SelectionMechanism):
         return np.argmax(value, axis=-1)
     output = mechanism.release(value, rng)

@@ -7,7 +7,6 @@ From such a pair of distributions `sample_size` computes how many runs detect a 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any, final
@@ -176,7 +175,7 @@ def less_noise(
     if hasattr(mechanism, "scale"):
         scaled: Any = mechanism
         with contextlib.suppress(ParameterError):
-            scaled = dataclasses.replace(scaled, scale=scaled.scale / sharpness)
+            scaled = scaled.with_noise_factor(1 / sharpness)
             return worst_outcome_pair(scaled, epsilon, draws=LESS_NOISE_DRAWS)
     return worst_outcome_pair(mechanism, PAIR_SHARE * epsilon, sharpness, LESS_NOISE_DRAWS)
 

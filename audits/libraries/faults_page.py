@@ -28,6 +28,7 @@ Each fault below was found again when this page was written, by
 Its own command shows it alone. A lower bound on ε holds with probability {confidence:g}; all
 verdicts together hold with probability {certainty:.7g}. Some libraries draw their own randomness,
 so bounds differ a little from run to run. `pip install '.[libraries]'` installs these versions.
+For programs the same is in [faults.json](faults.json), with the [errata](errata.md) of papers.
 
 """
 

@@ -18,14 +18,14 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, final
 
 from accountant.errors import ParameterError
 from audits.claims.findings import NotTested, Outcome
-from audits.results.project_code import PACKAGES, Place, find_module
+from audits.results.project_code import Place, find_module
 from audits.results.rows import Compared, ProfileCurve, ReportRow
+from dp_attest.installation import modules_digest
 
 SCHEMA = 1  # the version of the file format
 PARTIAL_SUFFIX = ".part"  # at the end of the name of a file with the rows of an unfinished audit
@@ -378,19 +378,10 @@ def code_digest(target: str | None = None, program: Sequence[str] = ()) -> str:
             if spec is None or not spec.has_location or spec.origin is None:
                 return f"{module}: {NOT_FOUND}"
             return f"SHA-256 {_sha256(Path(spec.origin))} of {module}"
-        lines = []
-        for name in PACKAGES:
-            spec = find_spec(name)
-            folders = [] if spec is None else spec.submodule_search_locations or ()
-            lines += [
-                f"{_sha256(file)}  {name}/{file.relative_to(folder).as_posix()}"
-                for folder in map(Path, folders)
-                for file in sorted(folder.rglob("*.py"))
-            ]
+        digest, count = modules_digest()
     except OSError:  # a report is made even if a folder cannot be read
         return NOT_FOUND
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    return f"SHA-256 {digest} of {len(lines)} modules of dp-attest"
+    return f"SHA-256 {digest} of {count} modules of dp-attest"
 
 
 def _sha256(file: Path) -> str:

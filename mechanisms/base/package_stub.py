@@ -20,6 +20,8 @@ BASE_EXPORTS = (
     ("base.mechanism", "registry"),
     ("base.parameters", "declare"),
     ("base.parameters", "param"),
+    ("sum_of_clients", "ClientVectors"),
+    ("sum_of_clients", "calibrate_sum"),
 )
 
 
@@ -30,7 +32,9 @@ def package_stub() -> str:
         for cls in registry()
         if cls.__module__.startswith("mechanisms.")  # not one that a test or a user registered
     ]
-    exports = sorted([*BASE_EXPORTS, *mechanisms], key=lambda export: export[0])
+    exports = sorted(
+        [*BASE_EXPORTS, *mechanisms], key=lambda export: (export[0], export[1].islower())
+    )
     return HEAD + "".join(f"from .{module} import {name} as {name}\n" for module, name in exports)
 
 

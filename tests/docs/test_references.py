@@ -150,7 +150,7 @@ def test_dotted_names_resolve(page):
 def test_commands_exist(page):
     text = text_of(page) + "\n" + "\n".join(code_of(page))
     known = {
-        "accountant": {*accountant.__main__.COMMANDS, "ledger"},
+        "accountant": {*accountant.__main__.COMMANDS, "ledger", "receipt"},
         "audits": {*audits.__main__.COMMANDS, "low"},  # "low bits" is the name of a row
     }
     for program, word in re.findall(r"python -m (\w+)((?: +\"?[a-z]+(?=[\s`\"|]|$))?)", text):

@@ -78,6 +78,7 @@ from tests.laws import (
     test_replays,
     test_sampled_renyi,
     test_sampler,
+    test_summed_noise,
     test_values,
 )
 from tests.mutants import (
@@ -127,6 +128,7 @@ from tests.mutants import (
     selection,
     sign_vote,
     specimens,
+    summed_noise,
     vectors,
     verification,
     wrappers,
@@ -307,6 +309,16 @@ register(
     repeated.the_greatest_ratio_is_halved, repeated.the_polygon_is_below,
     repeated.the_last_shift_is_left_out,
     )},
+)  # fmt: skip
+
+register(
+    "sums of clients", lambda patched: under(patched, test_summed_noise.violation),
+    {patched.__name__: (patched, None) for patched in summed_noise.BOUNDS},
+)  # fmt: skip
+
+register(
+    "vectors of clients", lambda patched: under(patched, test_summed_noise.wrap_violation),
+    {patched.__name__: (patched, None) for patched in summed_noise.VECTORS},
 )  # fmt: skip
 
 register(

@@ -25,6 +25,9 @@ def violation(mechanism, epsilon, delta, calibrate=calibrate) -> str:
         return "a cost beyond the parameter's ends was met"
     if len(fixed) < len(names):
         made = calibrate(type(mechanism), **fixed, epsilon=epsilon, delta=delta)
+    elif "clients" in names:  # its shares are scaled
+        made = calibrate(mechanism, epsilon=epsilon, delta=delta)
+        fixed.pop("mechanism")
     else:  # a wrapper: the knob is that of the inner mechanism
         inner = type(mechanism.inner)
         knob = next(name for name, meaning in parameters_of(inner).items() if meaning.knob)

@@ -10,7 +10,9 @@ import json
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+from scipy.special import iv
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
@@ -60,6 +62,18 @@ def moved(mu):
 
 def laplace(m):
     return lambda n: laplaces({m * n: 1.0})
+
+
+def skellam_of_9(k):
+    """The logarithm of the mass of Skellam noise of variance 9, up to a constant."""
+    return np.log(iv(np.abs(k), 9.0))
+
+
+def sampled_integers():
+    """A sample of rate 0.2 of discrete Gaussian noise of scale 0.5, moved by 2."""
+    q = np.exp(-2.0 * np.arange(-12, 13) ** 2)
+    p = np.exp(-2.0 * (np.arange(-12, 13) - 2) ** 2)
+    return events.outcomes((0.8 * q + 0.2 * p) / q.sum(), q / q.sum())
 
 
 OWN = (None,)
@@ -123,6 +137,20 @@ LOSSES = {
         {"kind": "DiscreteGaussian", "scale": 3.0, "sensitivity": 2},
         lambda n: events.integers(lambda k: -(k**2) / 18.0, 2 * n),
     ),
+    "SummedNoiseLoss": Case(
+        {"kind": "SummedNoiseLoss", "shift": 2,
+         "noise": {"kind": "SkellamNoise", "scale": 1.0, "terms": 9}},
+        lambda n: events.integers(skellam_of_9, 2 * n), sizes=ALONE,
+    ),
+    "Skellam": Case(
+        {"kind": "Skellam", "scale": 3.0, "sensitivity": 2.0},
+        lambda n: events.integers(skellam_of_9, 2 * n), sizes=ALONE,
+    ),
+    "SumOfClients": Case(
+        {"kind": "SumOfClients", "clients": 12, "dropout": 3,
+         "mechanism": {"kind": "Skellam", "scale": 1.0, "sensitivity": 2.0}},
+        lambda n: events.integers(skellam_of_9, 2 * n), sizes=ALONE,
+    ),
     "RandomizedResponse": Case(  # each record has its own
         {"kind": "RandomizedResponse", "k": 3, "keep": 0.6},
         lambda n: events.outcomes([0.6, 0.2, 0.2], [0.2, 0.6, 0.2], n), 0.0, OWN,
@@ -178,8 +206,7 @@ SAMPLES = {
     "PoissonSampled of DiscreteGaussianLoss": Case(
         {"kind": "PoissonSampled", "rate": 0.2,
          "part": {"kind": "DiscreteGaussianLoss", "scale": 0.5, "shift": 2}},
-        lambda n: events.outcomes([0.8, 0.2], [1 - 3e-4, 3e-4]), 0.01, ("add-remove",), ALONE,
-        proved=False,
+        lambda n: sampled_integers(), 0.01, ("add-remove",), ALONE,
     ),
     "PoissonSampled of PureLoss, replaced": Case(
         {"kind": "PoissonSampled", "part": {"kind": "PureLoss", "epsilon": 1.0}, "rate": 0.2},

@@ -32,6 +32,8 @@ def nonsense_violation(cls, bad, make=None) -> str:
             continue  # a threshold may be any number
         if bad is None and isinstance(domain, OrNone):
             continue
+        if bad is cls.__dataclass_fields__[name].default:
+            continue  # such as none of the clients
         if isinstance(domain, Boolean) and isinstance(bad, (bool, np.bool_)):
             continue
         try:

@@ -253,9 +253,9 @@ WRITES = {
     "add_evidence": (evidence, 2),
 }  # fmt: skip
 READS = {
-    "answer", "buckets", "claims", "close", "create", "evidence", "head", "history", "iter_history",
-    "left", "names", "open", "people", "quotas", "remaining", "spent", "spent_each", "status",
-    "to_frame", "to_records", "verify", "grants", "proposed_roles", "roles",
+    "answer", "buckets", "claims", "close", "create", "evidence", "excerpt", "head", "history",
+    "iter_history", "left", "names", "open", "people", "quotas", "remaining", "spent", "spent_each",
+    "status", "to_frame", "to_records", "verify", "grants", "proposed_roles", "roles",
 }  # fmt: skip
 
 

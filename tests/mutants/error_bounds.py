@@ -533,7 +533,7 @@ TERMS = {
             "not_listed = arb(0)",
         ),
         "mass": Dropped(
-            outcomes, "outcomes", 'total.union(arb(1)) if kind == "discrete gaussian" else total',
+            outcomes, "outcomes", "total.union(arb(1)) if kinds & UNLISTED_TAILS else total",
             "total",
         ),
     },

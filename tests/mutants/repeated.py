@@ -39,7 +39,7 @@ def the_greatest_ratio_is_halved(patch):
 
 def the_polygon_is_below(patch):
     """Halves the heights of the polygon between its ends."""
-    edit(patch, repeated, "_profile_terms", "* (1 + ACCURACY)), 0.0)", "* 0.5), 0.0)")
+    edit(patch, repeated, "profile_terms", "* (1 + ACCURACY)), 0.0)", "* 0.5), 0.0)")
 
 
 def the_last_shift_is_left_out(patch):

@@ -36,6 +36,7 @@ from accountant.amplification.allocation.allocation_profile import (
     one_decides,
     rough_epsilon,
 )
+from accountant.amplification.allocation.greatest_output import greatest_output_pair
 from accountant.losses.gaussian import GaussianLoss
 from accountant.losses.loss import Loss, epsilons, orders
 from accountant.losses.loss_numerics import LossNumerics
@@ -88,6 +89,11 @@ class AllocatedGaussian(Loss):
     added: bool = False
     below: bool = False
 
+    @property
+    def is_integrated(self) -> bool:
+        """Whether the profile is integrated, and known from both sides."""
+        return INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]
+
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the privacy profile by contour integrals, rounded up (or down)."""
         return np.exp(self.log_profile(epsilon))
@@ -105,7 +111,6 @@ class AllocatedGaussian(Loss):
         infinity (delta 0).  ``in_sum`` is for compositions, for which larger deltas are negligible.
         """
         negligible = NEGLIGIBLE_IN_SUMS if in_sum else NEGLIGIBLE
-        is_within = INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]
         # Bounds in closed form.  A mean of pairs is no easier to tell apart than each of them, so
         # delta is at most that of the Gaussian.  With (x - c)_+ <= x^n / c^{n-1},
         # delta = E_Q (S/t - e^eps)_+ is at most E_Q (S/t)^n e^{-(n-1) eps} for n >= 1 (Markov).
@@ -119,10 +124,10 @@ class AllocatedGaussian(Loss):
             with np.errstate(invalid="ignore"):
                 markov = (logs - np.multiply.outer(flat, n - 1.0))[..., 1:].min(axis=-1)
             closed = np.fmin(closed, markov)
-        elif in_sum and is_within:
+        elif in_sum and self.is_integrated:
             closed = np.fmin(closed, chernoff_absent(self.mu, self.steps, flat))
         lower, upper = np.full(flat.shape, -np.inf), closed  # Nothing is known from below so far.
-        refined = (closed > negligible) & is_within
+        refined = (closed > negligible) & self.is_integrated
         if refined.any():
             lower[refined], integrated = log_profile_bounds(
                 self.mu, self.steps, flat[refined], added=self.added, in_sum=in_sum
@@ -136,7 +141,7 @@ class AllocatedGaussian(Loss):
         It has an answer where the record is added.  That direction mostly costs less; where this
         proves it, a certificate need not integrate its profile.
         """
-        if not (self.added and INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]):
+        if not (self.added and self.is_integrated):
             return False
         bound = chernoff_absent(self.mu, self.steps, np.array([epsilon]))
         return float(bound[0]) <= math.log(delta)
@@ -179,12 +184,15 @@ class AllocatedGaussian(Loss):
     @property
     def numerics(self) -> LossNumerics:
         """Composition discretises the profile: there are no exact cumulants."""
-        return NUMERICS
+        return NUMERICS if self.is_integrated else replace(NUMERICS, is_upper_envelope=True)
 
     @property
     def attained_pair(self) -> Loss:
-        """The same pair, its profile rounded down."""
-        return replace(self, below=True)
+        """The same pair, its profile rounded down; the greatest output if none is integrated."""
+        if self.is_integrated:
+            return replace(self, below=True)
+        greatest = greatest_output_pair(self.mu, 0.0, self.steps)
+        return greatest.reversed if self.added else greatest
 
     def renyi(self, order: ArrayLike) -> Array:
         """Return an upper bound on the divergence: moments of a sum of log-normal variables."""
@@ -200,8 +208,8 @@ class AllocatedGaussian(Loss):
         larger by 4 ACCURACY of itself, and lowers the answer.  Start and slope of the secant are
         rough: they only decide how long the search takes.
         """
-        if not INTEGRATED_MU[0] <= self.mu <= INTEGRATED_MU[1]:
-            return 0.0 if self.below else Loss.inverse_profile(self, delta)
+        if not self.is_integrated:
+            return Loss.inverse_profile(self, delta)
         log_target = math.log(delta) - (0.0 if self.below else ACCURACY)
 
         @functools.cache

@@ -18,6 +18,7 @@ from accountant import (
     ParameterError,
     PoissonSampled,
     PureLoss,
+    RandomAllocation,
     SampledWithoutReplacement,
     Sequential,
     Stated,
@@ -142,6 +143,34 @@ def test_the_lower_end_of_a_sampled_bound_is_that_of_the_sampled_pair(added):
     found = Tight().certify_one_way(4 * both, 1e-3)
     assert found.lower <= Tight().certify_one_way(4 * attained, 1e-3).upper
     assert found.upper >= Tight().certify_one_way(4 * bound, 1e-3).lower
+
+
+@pytest.mark.parametrize("mu", [2.0, 8.0])  # 8: the allocation's profile is not integrated
+def test_the_lower_end_of_a_sampled_allocation_is_below_it(mu):
+    x, h = np.linspace(-9, 9 + mu, 901, retstep=True)
+    ratio = np.exp(mu * x - mu**2 / 2)
+    q = np.exp(-(x**2) / 2) * h / math.sqrt(2 * math.pi)
+    q, ratio = q[:, None] * q, 0.1 + 0.9 * (ratio[:, None] + ratio) / 2
+    pair = PoissonSampled(RandomAllocation(GaussianLoss(mu), 2), 0.9).attained_pair
+    for epsilon in (0.5, 2.0, mu**2 / 2):
+        truth = np.array([stick(q * ratio, q, epsilon), stick(q, q * ratio, epsilon)])
+        shown = [float(way.profile(epsilon)) for way in (pair, pair.reversed)]
+        assert np.all(shown <= truth * (1 + 1e-3) + 1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.99])
+def test_a_sampled_allocation_has_a_quick_profile_for_sums(rate):
+    plan = PoissonSampled(RandomAllocation(GaussianLoss(1.0), 20), rate)
+    epsilon = np.array([0.0, 0.1, 0.6])
+    for one, other in ((plan, plan.reversed), (plan.reversed, plan)):
+        assert np.allclose(one.profile_any_epsilon(epsilon), one.profile(epsilon), rtol=1e-9)
+        mirrored = 1 - np.exp(-epsilon) + np.exp(-epsilon) * other.profile(epsilon)
+        assert np.allclose(one.profile_any_epsilon(-epsilon), mirrored, rtol=1e-9)
+    # where the record is added, Chernoff's bound of the part is enough for ten times its delta
+    added = plan.reversed
+    assert added.is_surely_within(0.1, 10 * float(added.profile(0.1)))
+    assert not added.is_surely_within(0.1, 0.99 * float(added.profile(0.1)))
+    assert not plan.is_surely_within(0.6, 0.1)
 
 
 @every_loss

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from dp_accounting import dp_event
 from dp_accounting.rdp import RdpAccountant
+from scipy.special import gammaln
 from scipy.stats import norm
 
 from accountant import (
@@ -27,6 +28,7 @@ from accountant import (
     PoissonSampled,
     PoissonTries,
     PureLoss,
+    RandomAllocation,
     Repeat,
     Repeated,
     Sequential,
@@ -165,10 +167,10 @@ WRONG_CELLS = {
 @pytest.mark.parametrize("wrong", WRONG_CELLS)
 def test_the_polygon_is_above_the_gain_and_wrong_ones_are_not(wrong, monkeypatch):
     """With few cells the ends of a cell differ so much that the wrong end is seen."""
-    monkeypatch.setattr(repeated, "CELLS", 20)
-    edit(monkeypatch, repeated, "_profile_terms", *WRONG_CELLS[wrong], everywhere=True)
+    edit(monkeypatch, repeated, "profile_terms", *WRONG_CELLS[wrong], everywhere=True)
     mu, tries, output = 1.0, PoissonTries(5.0), np.linspace(-6.0, 6.0, 2001)
-    weights, shifts = repeated._profile_terms(Repeated(GaussianLoss(mu), tries))
+    terms = repeated.profile_terms(Repeated(GaussianLoss(mu), tries), cells=20)
+    weights, shifts = terms.weights, terms.shifts
     # the most powerful tests of mu against 0, and the slopes at their chances
     under_p, under_q = (slope(tries, norm.cdf(output - mean)) for mean in (mu, 0.0))
     y = np.exp(np.linspace(-2.0, shifts[-1], 400))[:, None]
@@ -287,11 +289,50 @@ def test_the_curve_and_the_profile_do_not_rise_and_fall_wrongly():
         assert float(node.profile(node.pure)) == 0
 
 
-def test_one_run_is_below_it():
+PARTS_BELOW = [
+    PairLoss([0.7, 0.2, 0.1], [0.4, 0.3, 0.3]),
+    GaussianLoss(0.5),
+    5 * PoissonSampled(GaussianLoss(1.0), 0.1),
+    LaplaceLoss(0.3) + PureLoss(0.2),
+]
+
+
+@pytest.mark.parametrize("part", PARTS_BELOW, ids=["pair", "Gaussian", "sampled", "two"])
+def test_an_explicit_score_costs_more_than_one_run_and_at_most_the_bound(part):
+    epsilons = np.linspace(0.0, 4.0, 41)
     for tries in TRIES[1:]:
-        found = Tight().certify(Repeated(PAIR, tries), 1e-3)
-        assert found.lower == pytest.approx(Tight().epsilon(PAIR, 1e-3), rel=1e-9)
-    assert Tight().certify(Repeated(PAIR, PoissonTries(3.0)), 1e-3).lower == 0
+        for node in (Repeated(part, tries), Repeated(part, tries).reversed):
+            below = node.attained_pair.profile(epsilons)
+            assert np.all(below <= node.profile(epsilons) * (1 + 1e-9))
+        found = Tight().certify(Repeated(part, tries), 1e-5)
+        if part is not PARTS_BELOW[0]:
+            one_run = Tight().epsilon(part, 1e-5)
+            assert one_run * (1 + 1e-3) < found.lower <= found.upper < 1.06 * found.lower
+
+
+def test_the_masses_of_the_best_are_those_of_all_numbers_of_runs():
+    """Over the number k of runs: P(K = k) times ((1 - tail)^k - (1 - tail - mass)^k)."""
+    stop, k = 0.2, np.arange(1, 400)
+    tail, mass = np.array([0.0, 0.3, 0.9]), np.array([0.2, 1e-9, 0.1])
+    chances = {
+        GeometricTries(stop): stop * (1 - stop) ** (k - 1),
+        LogarithmicTries(stop): (1 - stop) ** k / k / -math.log(stop),
+        PoissonTries(3.0): np.exp(k * math.log(3.0) - 3.0 - gammaln(k + 1)),
+    }
+    for tries, chance in chances.items():
+        for t, m in zip(tail, mass, strict=True):
+            powers = (1 - t) ** k * -np.expm1(
+                k * np.log1p(-m / (1 - t)) if m < 1 - t else -np.inf * k
+            )
+            expected = float(chance @ powers)
+            assert tries.chance_of_best(t, m) == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_cells_of_a_part_one_run_is_below_it():
+    part, tries = RandomAllocation(GaussianLoss(1.0), 2), GeometricTries(0.2)
+    found = Tight().certify(Repeated(part, tries), 1e-3)
+    assert found.lower == pytest.approx(Tight().certify(part, 1e-3).lower, rel=1e-6)
+    assert Tight().certify(Repeated(part, PoissonTries(3.0)), 1e-3).lower == 0
 
 
 def test_noise_is_calibrated_for_tuning():

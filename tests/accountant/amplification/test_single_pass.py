@@ -24,7 +24,7 @@ from accountant import (
     to_dp_event,
     to_json,
 )
-from accountant.amplification.single_pass import shuffled_pair
+from accountant.amplification.allocation.greatest_output import greatest_output_pair
 
 PASSES = [OnePass, ShuffledEpoch]
 
@@ -47,19 +47,37 @@ def test_the_lower_end_proves_the_distance_to_poisson_batches():
     assert found.upper < ten.lower < ten.upper
 
 
-@pytest.mark.parametrize(("relation", "offset"), [("zero-out", 1.0), ("replace-one", 0.0)])
-def test_the_pair_below_is_that_of_two_data_sets(relation, offset):
+@pytest.mark.parametrize("offset", [1.0, 0.0])
+def test_the_greatest_output_is_that_of_two_data_sets(offset):
     # by events "some output is above c", in closed form
     mu, batches = 1.0, 50
-    ((loss, _),) = ShuffledEpoch(GaussianLoss(mu), batches, relation).losses()
-    pair = loss.attained_pair
-    assert pair == shuffled_pair(mu, offset, batches)
+    pair = greatest_output_pair(mu, offset, batches)
     c = np.linspace(-3.0, 10.0, 20_001)
     others = norm.cdf(c) ** (batches - 1)
     for epsilon in (0.0, 0.5, 2.0, 4.0):
         p, q = (1 - norm.cdf(c - offset - m) * others for m in (mu, 0.0))
         truth = np.max(p - math.exp(epsilon) * q)
         assert truth * (1 - 1e-3) - 1e-10 <= pair.profile(epsilon) <= truth * (1 + 1e-9)
+
+
+def test_the_pairs_below_are_those_of_data_sets():
+    ((blanked, _),) = ShuffledEpoch(GaussianLoss(1.0), 50).losses()
+    assert blanked.attained_pair == greatest_output_pair(1.0, 1.0, 50)
+    # a record that all others equal after the change: its batch alone moves
+    replaced = ShuffledEpoch(GaussianLoss(1.0), 50, "replace-one")
+    alone = RandomAllocation(GaussianLoss(1.0), 50)
+    for count in (1, 3):
+        ends = [Tight().certify(count * plan, 1e-6).lower for plan in (replaced, alone)]
+        assert 0 < ends[0] == pytest.approx(ends[1], rel=1e-4)
+
+
+@pytest.mark.parametrize("mu", [8.0, 20.0])  # whose profile is not integrated
+def test_an_allocation_of_little_noise_costs_at_least_its_greatest_output(mu):
+    epoch, pair = RandomAllocation(GaussianLoss(mu), 100), greatest_output_pair(mu, 0.0, 100)
+    for plan, below in ((epoch, pair), (3 * epoch, 3 * pair)):
+        found, least = Tight().certify(plan, 1e-6), Tight().certify(below, 1e-6).lower
+        assert found.lower == pytest.approx(least, rel=1e-3)
+        assert 0.9 * found.upper < found.lower < found.upper
 
 
 def test_draws_of_two_data_sets_lie_between_the_ends():

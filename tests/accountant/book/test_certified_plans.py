@@ -98,7 +98,7 @@ def test_pure_releases_beside_it_add_up_and_others_are_refused(book):
     assert status.after_plan
     assert status.total == pytest.approx(certified, rel=1e-12)
     assert (status.counts, status.limit) == ("epsilon", budget.epsilon)
-    [row] = registry_rows(status, book.iter_history("d"), None, "none")
+    [row] = registry_rows(status, book.iter_history("d"), None)
     assert row["composition"].startswith("the certified epsilon of a fixed plan")
     assert (row["releases"], row["paid for"]) == (40, "by a plan")
     with book.ledger("d", DATA) as ledger:

@@ -140,7 +140,7 @@ def test_a_window_keeps_what_a_larger_budget_gave_it(sqlite_book, clock):
     with Book.create(sqlite_book.url, clock="trusted") as book:
         book.dataset("d", Budget(1.0), window="month", carry=1, people="staff")
         assert spends(book) == 4
-        registered = registry_rows(book.status("d"), book.history("d"), None, "")
+        registered = registry_rows(book.status("d"), book.history("d"), None)
         assert registered[0]["epsilon"] == book.status("d").most == 2.0
         clock("2026-02-01")
         book.raise_budget("d", Budget(0.5), "half")

@@ -318,7 +318,7 @@ def test_terms_are_no_releases_of_a_registry(book):
     book.dataset("d", Budget(1.0))
     spend(book)
     book.expire("d", "2099-01-01", "later")
-    [row] = registry_rows(book.status("d"), book.iter_history("d"), None, "none")
+    [row] = registry_rows(book.status("d"), book.iter_history("d"), None)
     assert (row["releases"], repr(book.history("d"))) == (1, "<History: 1 spends>")
     assert re.fullmatch(r"expires 2099-01-01T00:00:00.*\(later\)", book.history("d")[-1].what)
 
@@ -346,7 +346,7 @@ def test_a_registry_counts_each_spend_wherever_the_terms_change(book):
         [late_terms, *reversed(spends), early_terms],
         [third, early_terms, step, late_terms, second, plan, first],
     ):
-        rows = registry_rows(status, lines, None, "none")
+        rows = registry_rows(status, lines, None)
         assert {
             (row["mechanism"], row["parameters"], row["releases"], row["paid for"]) for row in rows
         } == {
@@ -362,14 +362,13 @@ def test_a_registry_counts_each_spend_wherever_the_terms_change(book):
             assert row["spent epsilon"] == book.spent("d")
             assert row["spent"] == "epsilon 0.4500 of 2"
             assert row["neighbour relation"] == "as the sensitivities state"
-            assert (row["model"], row["post-processing"]) == ("central", "none")
 
 
 def test_a_registry_of_no_release_has_one_row_that_says_so(book):
     book.dataset("d", Budget(2.0))
     book.expire("d", "2099-01-01", "later")
     status = book.status("d")
-    [row] = registry_rows(status, book.history("d"), "replace-one", "none")
+    [row] = registry_rows(status, book.history("d"), "replace-one")
     assert (row["mechanism"], row["releases"], row["paid for"]) == ("none yet", 0, "")
     assert row["first release"] == row["last release"] == status.opened
     assert row["neighbour relation"] == "replace-one"

@@ -59,7 +59,7 @@ def test_the_history_names_what_was_trusted(path):
     ):  # fmt: skip
         assert UNDECLARED in text
         assert EXECUTOR in text
-    rows = registry_rows(status, lines, None, "not stated")
+    rows = registry_rows(status, lines, None)
     assert rows[0]["undeclared releases"] == rows[0]["releases by trusted workers"] == 1
     page = history_page(status, lines, "book")
     assert "no package declares" in page

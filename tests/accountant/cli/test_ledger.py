@@ -158,11 +158,6 @@ def test_row_41_cells_and_lines_are_harmless(book, tmp_path, capsys):
     assert first["author"] == "'=cmd()|'x'!A1"
     assert first["label"] == "'-1+1"
     assert (first["epsilon"], second["epsilon"]) == ("0.1", "0.2")
-    out = tmp_path / "registry.csv"
-    assert run("export", book.url, "<script>", "--registry", "--out", out) == 0
-    with open(out, newline="") as file:
-        [row] = csv.DictReader(file)
-    assert row["unit of privacy"] == "'@one person"
     # a log that somebody else wrote may hold anything
     from accountant.files import _cell
 
@@ -185,47 +180,6 @@ def test_row_40_a_file_is_replaced_only_by_force(book, tmp_path, capsys):
     assert run("export", book.url, "<script>", "--out", "-") == 0
     assert capsys.readouterr().out == out.read_text()
     assert os.listdir(tmp_path).count("x.json") == 1
-
-
-def test_the_registry_says_what_registries_ask_for(any_book, tmp_path):
-    with Book.create(any_book.url) as book:
-        book.dataset("survey", Budget(1.0, 1e-6), unit="one person")
-        with book.ledger("survey", DATA) as ledger:
-            ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
-            ledger.release(PoissonSampled(Gaussian(20.0), 0.01), np.sum)
-        with book.ledger("survey", DATA, 2 * Gaussian(100.0)) as ledger:
-            ledger.release(Gaussian(100.0), np.sum)
-    out = tmp_path / "registry.json"
-    words = ("--registry", "--out", out, "--post-processing", "rounded to tens")
-    assert run("export", any_book.url, "survey", *words) == 0
-    rows = json.loads(out.read_text())["deployment"]
-    assert [(one["mechanism"], one["releases"], one["paid for"]) for one in rows] == [
-        ("PoissonSampled", 2, "one by one"), ("Gaussian", 1, "by a plan"),
-    ]  # fmt: skip
-    for row in rows:
-        assert row["unit of privacy"] == "one person"
-        assert row["neighbour relation"] == "add-remove"
-        assert row["neighbours differ by"] == "one record more or less"
-        assert (row["epsilon"], row["delta"]) == (1.0, 1e-6)
-        assert row["composition"].startswith("sum of the epsilons, or of the divergences")
-        assert row["post-processing"] == "rounded to tens"
-        assert row["first release"] <= row["last release"]
-
-
-@pytest.mark.parametrize("word", ["replace-one", "replace"])
-def test_the_registry_takes_a_relation_by_its_name_or_alias(any_book, tmp_path, capsys, word):
-    with Book.create(any_book.url) as book:
-        book.dataset("d", Budget(1.0, 1e-6))
-    command = ("export", any_book.url, "d", "--registry", "--out", "-", "--relation")
-    assert run(*command, word) == 0
-    (row,) = json.loads(capsys.readouterr().out)["deployment"]
-    assert row["neighbour relation"] == "replace-one"
-    assert row["neighbours differ by"] == "one record exchanged for another"
-    assert run(*command, "sideways") == 2
-    assert (
-        "--relation must be one of 'add-remove', 'zero-out', 'replace-one'"
-        in capsys.readouterr().err
-    )
 
 
 def test_relations_do_not_mix_in_one_data_set(any_book):

@@ -70,9 +70,6 @@ def test_a_team_works_from_files(any_book, people, tmp_path, capsys):
     assert run("history", book, "d") == 0
     shown = capsys.readouterr().out
     assert f"  ada  seconded  epsilon 0  {proposal}, seconded by bob\n" in shown
-    assert run("export", book, "d", "--registry", "--out", "-") == 0
-    [row] = json.loads(capsys.readouterr().out)["deployment"]
-    assert row["releases"] == 1
     with people.open(any_book, "aud") as opened:
         figures = HistoryFigures(opened.status("d"), opened.iter_history("d"))
     assert (figures.count, figures.released) == (3, 1)

@@ -20,12 +20,12 @@ from accountant import (
 )
 from accountant.composition.certificate import Certificate
 from accountant.proofs.checked_proof import CheckedProof, checked_proof, claimed_words
-from accountant.proofs.plan_parts import same_plan
 from accountant.proofs.writer import write_proof
 from accountant.reports.plan_lines import lines_of
 from accountant.reports.plan_summary import summarise
 from accountant.serialisation.plan_json import to_dict
 from accountant.verifier.document import Verdict
+from accountant.verifier.plan_parts import same_plan
 from mechanisms import Laplace
 
 PLAN, DELTA = 3 * GaussianLoss(0.25) + 2 * PureLoss(0.125), 1e-6

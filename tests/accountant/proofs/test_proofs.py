@@ -330,7 +330,8 @@ def test_the_folder_runs_alone(tmp_path):
                     ignore=shutil.ignore_patterns("__pycache__"))  # fmt: skip
     (tmp_path / "cost.proof.json").write_bytes(proof_of("training"))
     (tmp_path / "wrong.json").write_bytes(b"{}")
-    code = "import sys, runpy; sys.modules['numpy'] = None; runpy.run_module('verifier')"
+    code = "import sys, runpy; sys.modules['numpy'] = None; "
+    code += "runpy.run_module('verifier', run_name='__main__')"
     for name, status in (("cost.proof.json", 0), ("wrong.json", 2), ("absent.json", 2)):
         done = subprocess.run([sys.executable, "-c", code, name], cwd=tmp_path,
                               capture_output=True, text=True, check=False)  # fmt: skip

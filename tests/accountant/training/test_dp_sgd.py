@@ -30,7 +30,7 @@ from accountant.training.loaders import LOADERS, PASSES, TITLES
 from accountant.training.rows import TrainingCost
 from accountant.training.run import TrainingRun, default_delta
 from accountant.training.schemes import record_scheme
-from accountant.training.statement import FALSE_POSITIVES, _rates_of_epsilon
+from accountant.training.statement import FALSE_POSITIVES, rates_of_epsilon
 from accountant.training.users import user_scheme
 from tests.html_checks import harmless, saved_tables
 
@@ -110,7 +110,8 @@ def test_the_rows_are_what_the_plans_cost(shuffled):
         ("fixed_order", ADD_REMOVE): GaussianLoss(math.sqrt(5) / 2),
         ("fixed_order", ZERO_OUT): one,
         ("fixed_order", REPLACE_ONE): two,
-        ("shuffled", ADD_REMOVE): GaussianLoss(math.sqrt(5) / 2),
+        # in the first batch, a half of the data, another record takes its place
+        ("shuffled", ADD_REMOVE): PoissonSampled(two, 1 / 2) + one,
         ("shuffled", ZERO_OUT): one,
         ("poisson", ZERO_OUT): 2 * PoissonSampled(one, 1 / 2),
     }
@@ -121,7 +122,7 @@ def test_the_rows_are_what_the_plans_cost(shuffled):
 
 def test_a_shuffled_run_is_not_stated_as_poisson(shuffled):
     poisson = shuffled.row("poisson").upper
-    removed = Tight().epsilon(GaussianLoss(math.sqrt(5) / 2), 2e-3)
+    removed = Tight().epsilon(PoissonSampled(GaussianLoss(1.0), 1 / 2) + GaussianLoss(0.5), 2e-3)
     assert poisson < shuffled.epsilon == pytest.approx(removed)
     words = " ".join(str(shuffled).split())
     assert "shuffles; the Poisson number does not hold for it" in words
@@ -144,7 +145,7 @@ def test_a_statement_is_the_same_after_json(shuffled, monkeypatch):
     for text in ("", "[]", "{}", None, 5, "{" * 9, '{"kind": "dp-sgd statement"}'):
         with pytest.raises(ParameterError):
             TrainingStatement.from_json(text)
-    for place, wrong in (("run", {}), ("found", None), ("found", {"what": "x"}), ("schema", 3)):
+    for place, wrong in (("run", {}), ("found", None), ("found", {"what": "x"}), ("schema", 4)):
         with pytest.raises(ParameterError):
             read_document(json.dumps({**json.loads(document), place: wrong}))
 
@@ -173,8 +174,25 @@ def test_a_document_from_before_zero_out_is_read_unless_its_own_number_was_wrong
     with pytest.raises(StatementDiffers, match=r"rows\[0\].upper"):
         check_same(poisson, before)
     wrong = as_written_before_zero_out(shuffled)
-    with pytest.raises(StatementDiffers, match=r"epsilon must be 3\.35"):
+    with pytest.raises(StatementDiffers, match=r"epsilon must be 2\.48"):
         check_same(shuffled, read_document(json.dumps(wrong)))
+
+
+def test_a_document_with_older_numbers_of_shuffled_passes_is_read_where_they_are_of_others(
+    shuffled,
+):
+    poisson = replace(shuffled, run=replace(shuffled.run, loader="poisson"))
+    for statement, row_is_own in ((poisson, False), (shuffled, True)):
+        before = {**json.loads(statement.to_json()), "schema": 2}
+        for row in before["rows"]:
+            row["upper"] = row["upper"] and row["upper"] * (1 + (row["loader"] == "shuffled"))
+        check_same(statement, read_document(json.dumps(before)))
+        if row_is_own:
+            with pytest.raises(StatementDiffers, match="epsilon must be"):
+                check_same(statement, {**before, "epsilon": 3.3535})
+        before["rows"][0]["upper"] *= 0.9
+        with pytest.raises(StatementDiffers, match=r"rows\[0\].upper"):
+            check_same(statement, before)
 
 
 def test_every_epsilon_of_a_statement_stands_beside_its_neighbours(shuffled):
@@ -280,12 +298,14 @@ def test_steps_and_passes_are_counted_as_loaders_do():
     scheme = record_scheme(cut, 1.0, cut.loader, ADD_REMOVE, microbatching=False)
     epochs = [plan.epochs for plan in (*scheme.above, *scheme.below)]
     assert epochs == [3, 2]
-    assert (
-        record_scheme(
-            TrainingRun(1000, 100, 0.5), 1.0, "shuffled", ADD_REMOVE, microbatching=False
-        ).below
-        == ()
-    )
+    shuffled_half = TrainingRun(1000, 100, 0.5)
+    scheme = record_scheme(shuffled_half, 1.0, "shuffled", ZERO_OUT, microbatching=False)
+    assert scheme.below == ()
+    # a removed record is in the five batches that are seen, in place of another, or in none
+    scheme = record_scheme(shuffled_half, 1.0, "shuffled", ADD_REMOVE, microbatching=False)
+    half = PoissonSampled(RandomAllocation(GaussianLoss(2.0), 5), 0.5)
+    for (plan,) in (scheme.above[:1], scheme.below):
+        assert list(plan.losses()) == list(half.losses())
     rated = TrainingRun(1000, 64, steps=5, rate=1 / 16)
     plan = record_scheme(rated, 2.0, "poisson", ADD_REMOVE, microbatching=False).plan
     assert plan == 5 * PoissonSampled(GaussianLoss(0.5), 1 / 16)
@@ -395,6 +415,6 @@ def test_rates_that_epsilon_admits_are_rounded_up(epsilon, delta):
         grown, fpr = mpmath.e ** mpmath.mpf(epsilon), mpmath.mpf(FALSE_POSITIVES)
         advantage = (grown - 1 + 2 * mpmath.mpf(delta)) / (grown + 1)
         power = min(delta + grown * fpr, 1 - (1 - mpmath.mpf(delta) - fpr) / grown)
-    advantage_upper, power_upper = _rates_of_epsilon(epsilon, delta)
+    advantage_upper, power_upper = rates_of_epsilon(epsilon, delta)
     assert advantage <= advantage_upper <= advantage * (1 + 1e-14)
     assert power <= power_upper <= power * (1 + 1e-14)

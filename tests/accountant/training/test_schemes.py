@@ -14,10 +14,11 @@ from accountant import (
     Loss,
     ParameterError,
     PoissonSampled,
+    Sequential,
     Tight,
     UnsupportedPlan,
 )
-from accountant.amplification.single_pass import shuffled_pair
+from accountant.amplification.allocation.greatest_output import greatest_output_pair
 from accountant.plans.adjacency import Adjacency
 from accountant.training.passes import root_up
 from accountant.training.rows import RunCosts, rows_of
@@ -157,7 +158,7 @@ def test_lower_ends_of_uneven_passes_are_below_the_pair(dropped):
     q = np.exp(-sum(x**2 for x in axes) / 2) / (2 * math.pi) ** (len(weights) / 2)
     ratio = sum(w * np.exp(mu * x - mu**2 / 2) for w, x in zip(weights, axes, strict=True))
     p = q * (ratio + 1 - sum(weights))
-    pair = shuffled_pair(mu, 0.0, len(weights))
+    pair = greatest_output_pair(mu, 0.0, len(weights))
     below = PoissonSampled(pair, 0.8) if dropped else pair
     for epsilon in EPSILONS:
         truth = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum()) * cell
@@ -209,11 +210,15 @@ def batches_of(loader, count):
         yield from (((order[:2], order[2:]), 1 / len(orders)) for order in orders)
 
 
-def law_of_a_run(loader, values):
-    """The density of what a run of one step, or of one pass with two batches, releases."""
+def law_of_a_run(loader, values, last_query=int):
+    """The density of what a run of one step, or of one pass with two batches, releases.
+
+    A record contributes its value, and ``last_query`` of it to the last batch.
+    """
     chances = {}
     for batches, chance in batches_of(loader, len(values)):
-        sums = tuple(sum(values[i] for i in batch) for batch in batches)
+        sums = tuple(sum(values[i] for i in batch) for batch in batches[:-1])
+        sums += (sum(last_query(values[i]) for i in batches[-1]),)
         chances[sums] = chances.get(sums, 0.0) + chance
     axes = PLANE if loader in PASSES else [LINE]
     cell = (14.0 / 112) ** 2 if loader in PASSES else 0.01
@@ -229,6 +234,12 @@ def delta_above(plan, epsilon):
     if more or count > 1 or not isinstance(item, Loss):
         return Tight().delta(plan, epsilon)
     return max(float(way.profile(epsilon)) for way in (item, item.reversed))
+
+
+def delta_below(plan, epsilon):
+    """The delta of the pair that a plan attains, for lower ends."""
+    items = [(loss.attained_pair, count) for loss, count in plan.losses()]
+    return delta_above(Sequential(count * loss for loss, count in items), epsilon)
 
 
 def neighbours(relation, microbatching):
@@ -256,8 +267,9 @@ def test_bounds_of_a_record_are_around_enumerated_runs(loader, relation, microba
     run = TrainingRun(4, 2, steps=steps, loader=loader, **sizes.get(loader, {}))
     scheme = record_scheme(run, 1.0, loader, relation, microbatching=microbatching)
     error = COARSE[2 if loader in PASSES else 1]
-    pairs = [[law_of_a_run(loader, one) for one in pair]
-             for pair in neighbours(relation, microbatching)]  # fmt: skip
+    queries = (int, abs) if loader in PASSES else (int,)
+    pairs = [[law_of_a_run(loader, one, query) for one in pair]
+             for pair in neighbours(relation, microbatching) for query in queries]  # fmt: skip
     for epsilon in (0.0, 1.0):
         reached = max(
             float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
@@ -266,9 +278,7 @@ def test_bounds_of_a_record_are_around_enumerated_runs(loader, relation, microba
         for plan in scheme.above:
             assert reached <= delta_above(plan, epsilon) + error
         for plan in scheme.below:
-            ((loss, _),) = plan.losses()
-            ways = [way.attained_pair for way in (loss, loss.reversed)]
-            assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
+            assert delta_below(plan, epsilon) <= reached + error
 
 
 def neighbours_by_a_user(loader, relation, microbatching):
@@ -301,8 +311,11 @@ def test_bounds_of_a_user_are_around_enumerated_runs(loader, relation, microbatc
     )
     scheme = user_scheme(run, 1.0, loader, relation, microbatching=microbatching)
     error = COARSE[2 if loader in PASSES else 1]
-    pairs = [[law_of_a_run(loader, values) for values in pair]
-             for pair in neighbours_by_a_user(loader, relation, microbatching)]  # fmt: skip
+    queries = (int, abs) if loader in PASSES else (int,)
+    pairs = [
+        [law_of_a_run(loader, values, query) for values in pair]
+        for pair in neighbours_by_a_user(loader, relation, microbatching) for query in queries
+    ]  # fmt: skip
     are_attained = []
     for epsilon in (0.0, 1.0):
         reached = max(
@@ -313,9 +326,7 @@ def test_bounds_of_a_user_are_around_enumerated_runs(loader, relation, microbatc
         assert reached <= bound + error
         are_attained.append(reached >= bound - error)
         for plan in scheme.below:
-            ((loss, _),) = plan.losses()
-            ways = [way.attained_pair for way in (loss, loss.reversed)]
-            assert max(float(way.profile(epsilon)) for way in ways) <= reached + error
+            assert delta_below(plan, epsilon) <= reached + error
     # The note is empty where some data reach the bound, and only there it is a lower end too.
     is_attained = all(are_attained) and not microbatching
     assert (scheme.note == "") == is_attained == (scheme.below == scheme.above)
@@ -467,3 +478,70 @@ def test_a_plan_that_cannot_be_bounded_is_left_out_and_no_other(error):
         crossed = {name: (9.0, end) for name, (_, end) in intervals.items()}
         found = certified(Scheme(above=names, below=names), crossed.__getitem__)
         assert found == (2.5, 2.5)
+
+
+WIDE_PLANE = np.meshgrid(np.linspace(-9.0, 9.0, 145), np.linspace(-9.0, 9.0, 145))
+
+
+def law_of_a_shuffled_pass(values, sizes, last_query, noise):
+    """The density of the sums of batches of these sizes, drawn one after the other."""
+    drawn = {((), tuple(range(len(values)))): 1.0}  # sums so far, and who is left
+    for number, size in enumerate(sizes):
+        query = last_query if number == len(sizes) - 1 else int
+        after = {}
+        for (sums, left), chance in drawn.items():
+            batches = list(itertools.combinations(left, size))
+            for batch in batches:
+                total = sum(query(values[i]) for i in batch)
+                state = (*sums, total), tuple(i for i in left if i not in batch)
+                after[state] = after.get(state, 0.0) + chance / len(batches)
+        drawn = after
+    chances = {}
+    for (sums, _), chance in drawn.items():
+        chances[sums] = chances.get(sums, 0.0) + chance
+    axes = WIDE_PLANE if len(sizes) == 2 else [np.linspace(-9.0, 9.0, 1801)]
+    cell = (18 / 144) ** 2 if len(sizes) == 2 else 0.01
+    return sum(
+        chance * np.exp(-sum((x - m / noise) ** 2 for x, m in zip(axes, sums, strict=True)) / 2)
+        for sums, chance in chances.items()
+    ) * cell / (2 * math.pi) ** (len(axes) / 2)  # fmt: skip
+
+
+# records, batch, steps, whether a short batch is left out, records of a user, and the sizes of the
+# batches that are seen, without the user and with it
+REMOVED_RECORDS = [
+    ((6, 3, 2, False), 2, (3, 1), (3, 3)),  # the last batch loses two
+    ((7, 4, 2, False), 1, (4, 2), (4, 3)),
+    ((5, 3, 1, True), 2, (3,), (3,)),
+    ((8, 3, 2, True), 2, (3, 3), (3, 3)),
+    ((6, 2, 2, False), 1, (2, 2), (2, 2)),  # two batches of three
+    ((6, 2, 1, False), 1, (2,), (2,)),
+]
+
+
+@pytest.mark.parametrize(("numbers", "size", "without", "with_user"), REMOVED_RECORDS)
+def test_records_removed_from_shuffled_passes_cost_what_enumerated_passes_do(
+    numbers, size, without, with_user
+):
+    examples, batch, steps, drop_last = numbers
+    run = TrainingRun(
+        examples, batch, steps=steps, loader="shuffled", drop_last=drop_last,
+        examples_per_user=size,
+    )  # fmt: skip
+    noise, error = 2.0, 1e-3 if len(with_user) == 2 else 1e-5
+    scheme = user_scheme(run, noise, "shuffled", ADD_REMOVE, microbatching=False)
+    sees_last = steps == run.batches
+    for epsilon in (0.0, 0.5):
+        reached = 0.0
+        for user, others in itertools.product(((1, 1), (1, -1)), (-1, 0, 1)):
+            rest = [others] * (examples - size)
+            for query in (int, abs) if sees_last and not drop_last else (int,):
+                q = law_of_a_shuffled_pass(rest, without, query, noise)
+                p = law_of_a_shuffled_pass([*user[:size], *rest], with_user, query, noise)
+                reached = max(reached, *(float(np.maximum(a - math.exp(epsilon) * b, 0).sum())
+                                         for a, b in ((p, q), (q, p))))  # fmt: skip
+        bounds = [delta_above(plan, epsilon) for plan in scheme.above]
+        assert reached <= min(bounds) + error
+        assert all(delta_below(plan, epsilon) <= reached + error for plan in scheme.below)
+        if size == 1:
+            assert reached == pytest.approx(bounds[0], abs=error)

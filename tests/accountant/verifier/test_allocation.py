@@ -187,19 +187,23 @@ def test_delta_of_an_epoch_is_that_of_its_ratio(epsilon):
         assert high - low < 5e-3
 
 
-def test_tails_of_an_epoch_are_those_of_its_ratio():
+@pytest.mark.parametrize("rate", [1.0, 0.25])
+def test_tails_of_an_epoch_are_those_of_its_ratio(rate):
     rule = fields(nodes=500, first=0.5, length=512, count=60)
-    tails = epoch_tails(RELEASE, rule)
+    sampled = ("sampled allocation", *RELEASE[1:], Fraction(rate))
+    tails = epoch_tails(RELEASE if rate == 1 else sampled, rule)
     assert len(tails) == 60
     for i in (0, 3, 20, 59):
         k = 0.5 + 2 * math.pi / LINE["h"] * i / 512
         # with the record one of two steps has the density V times that without it
         beyond = 1 - below(k - V)
-        for ball, truth in zip(tails[i][:2], (MASSES * V @ beyond, MASSES @ beyond), strict=True):
+        # and of a sample, with the rate
+        with_record = (1 - rate) * MASSES @ beyond + rate * MASSES * V @ beyond
+        for ball, truth in zip(tails[i][:2], (with_record, MASSES @ beyond), strict=True):
             low, high = interval(ball)
             assert low - 1e-9 <= truth <= high + 1e-9
             assert high - low < 2e-2
-        assert float(tails[i][2]) == pytest.approx(math.log(k / 2))
+        assert float(tails[i][2]) == pytest.approx(math.log(1 - rate + rate * k / 2))
 
 
 CONVERGING = [{}, {"y": 1.0471}, {"turn": 2.0943}, {"a": 2.0**-30}, {"h": 1.5}]

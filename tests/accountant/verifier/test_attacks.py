@@ -11,10 +11,11 @@ pytest.importorskip("flint", reason="python-flint is not installed")
 
 from flint import ctx
 
-from accountant.verifier import ProofError, verdict, verify
+from accountant.verifier import ProofError, methods, verdict, verify
 from accountant.verifier.bounding_pairs import bounding_pair
 from accountant.verifier.document import NoProof
-from accountant.verifier.verdict import directions, is_mirrored, mirrored_mixture
+from accountant.verifier.methods import mirrored_mixture
+from accountant.verifier.verdict import directions, is_mirrored
 from tests.accountant.verifier.written_proofs import document
 
 PURE = {"kind": "PureLoss", "epsilon": 1.0}
@@ -211,7 +212,7 @@ def test_a_method_is_asked_of_the_releases_that_it_has_a_proof_for(name, back, m
     asked = []
     for each in ("composed", "delta_by_enumeration", "delta_of_epoch", "delta_by_contour"):
         monkeypatch.setattr(
-            verdict, each,
+            methods, each,
             lambda *given, each=each, **more: asked.append((each, given, more)) or float,
         )  # fmt: skip
     monkeypatch.setattr(verdict.Budget, "remaining", 1e6)
@@ -219,10 +220,10 @@ def test_a_method_is_asked_of_the_releases_that_it_has_a_proof_for(name, back, m
     mirrored = [(mirrored_mixture(one) if back else one, count) for one, count in items]
     if function is None:
         with pytest.raises(NoProof, match=f"this plan has no {method}"):
-            verdict.delta_bounds(method, items, back, fields, 0.5, above=True)
+            methods.delta_bounds(method, items, back, fields, 0.5, above=True)
         assert asked == []
         return
-    verdict.delta_bounds(method, items, back, fields, 0.5, above=True)
+    methods.delta_bounds(method, items, back, fields, 0.5, above=True)
     arguments = {
         "composed": ((items, back, fields), {"above": True}),
         "delta_by_enumeration": ((mirrored, back, 0.5), {}),

@@ -135,6 +135,8 @@ def test_a_range_of_words_that_is_too_short_is_found(one):
         broken = dict(table)
         if "ends" in table:  # the first block gives words to the second
             broken["ends"] = [table["ends"][0] - 2**40, *table["ends"][1:]]
+        elif "words" in table:  # a number comes a little more seldom
+            broken["words"] = [table["words"][0] - 1, *table["words"][1:]]
         else:
             broken["high"] = broken["low"]
             broken["low"] = [0, 1]

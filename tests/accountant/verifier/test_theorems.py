@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import ndtr
+from scipy.special import iv, ndtr, ndtri
 from scipy.stats import norm
 
 import accountant.verifier
-from tests.accountant.verifier import lattice_theorems
+from tests.accountant.verifier import best_of_runs_theorems, lattice_theorems
 from tests.accountant.verifier.theorem_tools import (
     chernoff_constant,
     g,
@@ -343,13 +343,75 @@ def word_ranges(rng, changed):
                       for x, w in zip(accepted, weights, strict=True)))  # fmt: skip
 
 
+def summed_noise_case(rng):
+    """The masses of -60 ... 60 of the sum of a few shares of noise, and the variance."""
+    k = np.arange(-60, 61)
+    if rng.random() < 0.5:
+        variance = rng.uniform(0.2, 6.0)
+        return np.exp(-variance) * iv(np.abs(k), variance), variance, math.inf
+    scale, terms = rng.uniform(0.3, 1.4), int(rng.integers(1, 5))
+    share = np.exp(-((k / scale) ** 2) / 2)
+    total = np.ones(1)
+    for _ in range(terms):
+        total = np.convolve(total, share / share.sum())
+    middle = total.size // 2
+    return total[middle - 60 : middle + 61], terms * scale**2, scale
+
+
+def curvature_at_zero(rng, changed):
+    """The curvature of -ln P is greatest at 0; changed: at 1."""
+    masses, _, _ = summed_noise_case(rng)
+    logs = np.log(masses[60 : 60 + 8])
+    curvature = 2 * logs - np.append(logs[1], logs[:-1]) - np.append(logs[1:], -math.inf)
+    greatest = curvature[1 if changed else 0]
+    return float(np.min(greatest - curvature[:-1][masses[61:68] > 1e-290])) / greatest
+
+
+def summed_noise(rng, changed):
+    """Normal deviates of P(k < t) rise by at most mu for each t; changed: mu^2 is the curvature."""
+    masses, _, _ = summed_noise_case(rng)
+    c = 2 * math.log(masses[60] / masses[61])
+    squared = 6 * (1 - math.sqrt(1 - c / 3)) if c <= 3 else 2 * math.pi * c
+    mu = math.sqrt(c if changed else squared)
+    tails = np.cumsum(masses[::-1])[::-1][60:]
+    z = -ndtri(tails[tails > 1e-200])
+    steps = np.append(2 * z[1], np.diff(z)[1:])  # from t = 0 the step is symmetric
+    return 1 - float(np.max(steps)) / mu
+
+
+def waves_of_a_sum(rng, changed):
+    """Sums of n discrete Gaussians are one but for 10 n e^(-pi^2 s^2); changed: four times that."""
+    scale, terms = rng.uniform(0.6, 0.9), int(rng.integers(2, 5))
+    k = np.arange(-60, 61)
+    share, total = np.exp(-((k / scale) ** 2) / 2), np.ones(1)
+    for _ in range(terms):
+        total = np.convolve(total, share / share.sum())
+    middle = total.size // 2
+    one = np.exp(-(k**2) / (2 * terms * scale**2))
+    near = np.abs(k) < 5 * scale
+    ratios = total[middle - 60 : middle + 61][near] / (one / one.sum())[near]
+    t = 10 * terms * math.exp(-((math.pi * scale) ** 2) * (4 if changed else 1))
+    return t - float(np.max(np.abs(ratios - 1)))
+
+
+def sub_gaussian_shares(rng, changed):
+    """P(|k| >= d) <= 2 e^(-d^2 / 2V) of discrete Gaussians; changed: of half the variance."""
+    scale, d = rng.uniform(0.5, 6.0), int(rng.integers(1, 20))
+    k = np.arange(-120, 121)
+    masses = np.exp(-((k / scale) ** 2) / 2)
+    tail = masses[np.abs(k) >= d].sum() / masses.sum()
+    return 1 - tail / (2 * math.exp(-(d**2) / (1 if changed else 2) / scale**2))
+
+
 THEOREMS = [
     poisson_summation, truncation, aliases_below, aliases_above, chernoff, smoothing,
     truncation_of_both, laplace_decay,
     moved_line, size_on_a_line, trapezoid_on_a_strip, composition, domination, rounded_masses,
     poisson_sample, largest_loss, smallest_test, one_step_allocation,
     rotated_log_normal, geometric_tail, theta_constant, narrower_gaussian, sums_by_integrals,
-    geometric_noise, worst_odds, staircase_pair, word_ranges, *lattice_theorems.THEOREMS,
+    geometric_noise, worst_odds, staircase_pair, word_ranges, curvature_at_zero, summed_noise,
+    waves_of_a_sum, sub_gaussian_shares, *lattice_theorems.THEOREMS,
+    *best_of_runs_theorems.THEOREMS,
 ]  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Compares and prints plans that are given as plain values: tables, lists and numbers of a file.
 
 A plan's dict has its class as ``kind`` and one key for each field.  The file may come from a
-stranger, so that every field may be missing or have any type.  All functions but `is_deep` recurse:
-callers first refuse plans that are deep.  Counts are not checked here: the checker of proofs proves
-nothing of a plan with a count that is no whole number from 0.
+stranger, so that every field may be missing or have any type.  Most functions recurse: callers
+first refuse plans that are deep (`is_deep`).  Counts are not checked here: the checker of proofs
+proves nothing of a plan with a count that is no whole number from 0.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+CLAIMED = "Claimed"  # the kind of a mechanism that stands with the loss that it claims
+WHICH = "`python -m accountant verify --mechanisms` says which claims it proves"
 MOST_SHOWN = 8  # elements of a list that are printed
 MOST_LEVELS = 200  # levels of nested tables and lists; recursion over so many is safe
 OPTIONAL_FIELDS = {"relation"}  # of a claim, besides its kind, mechanism and loss
@@ -92,3 +94,38 @@ def plain_key(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(map(plain_key, value))
     return (bool, value) if isinstance(value, bool) else value
+
+
+def claims_of(plan: Any) -> Iterator[dict[str, Any]]:
+    """Yield the different claims in the plan of a proof, in the order of the file.
+
+    The table of a claim's mechanism is not searched: the proof is not about what stands there.
+    """
+    pending, yielded_keys = [plan], set()  # the next to be searched is the last of ``pending``
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            is_claim = node.get("kind") == CLAIMED
+            if is_claim and plain_key(node) not in yielded_keys:
+                yielded_keys.add(plain_key(node))
+                yield node
+            inside = [value for key, value in node.items() if not (is_claim and key == "mechanism")]
+            pending += reversed(inside)
+        elif isinstance(node, list):
+            pending += reversed(node)
+
+
+def words_of_claims(plan: Any) -> str:
+    """Return a sentence that names the mechanisms whose losses are claims; "" without a claim."""
+    kinds = list(dict.fromkeys(kind_of(claim) for claim in claims_of(plan)))
+    if not kinds:
+        return ""
+    listed = ", ".join(kinds[:-1]) + " and " * (len(kinds) > 1) + kinds[-1]
+    subject = "that mechanism claims" if len(kinds) == 1 else "those mechanisms claim"
+    return f"the losses of {listed} are as {subject}: {WHICH}"
+
+
+def kind_of(claim: dict[str, Any]) -> str:
+    """Return the name of a claim's mechanism; the file may hold anything in its place."""
+    mechanism = claim.get("mechanism")
+    return str(mechanism.get("kind") if isinstance(mechanism, dict) else mechanism)

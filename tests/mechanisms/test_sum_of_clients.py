@@ -1,0 +1,199 @@
+"""Shares of clients: exact Poisson numbers, Skellam noise, drop-out, vectors in whole numbers."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import chi2, poisson
+
+from accountant import (
+    DiscreteGaussianSum,
+    GaussianLoss,
+    ParameterError,
+    PrivateValueError,
+    SkellamNoise,
+    SummedNoiseLoss,
+    Tight,
+    calibrate,
+)
+from accountant.losses import summed_noise
+from mechanisms import (
+    ClientVectors,
+    DiscreteGaussian,
+    Gaussian,
+    Skellam,
+    SumOfClients,
+    calibrate_sum,
+)
+from mechanisms.exact_noise.poisson_numbers import (
+    LARGEST_MEAN,
+    PoissonNumbers,
+    distribution_bounds,
+    least_above,
+    poisson_table,
+)
+
+
+class Words:
+    """A source of random words that are given."""
+
+    def __init__(self, *words):
+        self.words = list(words)
+
+    def integers(self, low, high, size=None, dtype=None):
+        del low, high, size, dtype
+        return self.words.pop(0)
+
+
+@pytest.mark.parametrize("mean", [Fraction(1, 3), Fraction(7, 2), Fraction(2500)])
+def test_poisson_numbers_have_their_law(mean):
+    draws = PoissonNumbers(mean).draw(20_000, np.random.default_rng(3))
+    edges = poisson.ppf(np.linspace(0, 1, 9)[1:-1], float(mean))
+    cells = np.unique(edges)
+    counts = np.bincount(np.searchsorted(cells, draws), minlength=cells.size + 1)
+    expected = np.diff([0.0, *poisson.cdf(cells, float(mean)), 1.0]) * draws.size
+    # It fails by chance at most once in a million runs.
+    assert (np.square(counts - expected) / expected).sum() < chi2.isf(1e-6, cells.size)
+
+
+def test_a_word_that_does_not_decide_is_followed_by_others():
+    mean = Fraction(7, 2)
+    table = poisson_table(mean)
+    assert table[-1] == 2**64 - 1
+    word, (low, high) = int(table[3]), map(Fraction, distribution_bounds(mean, 4, 80)[3])
+    digits = math.floor(low * 2**128) & (2**64 - 1)  # the next 64 binary digits of F(3)
+    assert math.floor(high * 2**128) & (2**64 - 1) == digits
+    assert least_above(word, mean, 3, Words(digits - 1)) == 3
+    assert least_above(word, mean, 3, Words(digits + 1)) == 4
+    assert least_above(word, mean, 3, Words(digits, 0)) == 3
+    assert least_above(2**64 - 1, mean, table.size - 1, Words(2**64 - 1, 0)) > table.size
+
+
+def test_a_large_mean_is_cut_into_equal_parts():
+    part, parts = PoissonNumbers(Fraction(5000))._parts
+    assert (part * parts, parts) == (5000, 8)
+    assert part <= LARGEST_MEAN < 2 * part
+
+
+def test_dropout_is_a_number_or_a_share_rounded_up():
+    total = SumOfClients(Skellam(1.0), 100, dropout=0.29)
+    assert (total.dropout, total.survivors) == (29, 71)
+    assert SumOfClients(Skellam(1.0), 15, 0.1).dropout == 2
+    assert total == SumOfClients(Skellam(1.0), 100, 29)
+    for wrong in (True, -1, 100, 1.0, 0.999, math.nan, "1"):
+        with pytest.raises(ParameterError, match="below 100 clients, or a share"):
+            SumOfClients(Skellam(1.0), 100, wrong)
+    with pytest.raises(ParameterError, match="a DiscreteGaussian or a Skellam"):
+        SumOfClients(Gaussian(1.0), 100)
+
+
+def test_noise_is_calibrated_by_a_sum_that_is_made():
+    total = calibrate(SumOfClients(DiscreteGaussian(1.0), 50, 10), epsilon=0.7, delta=1e-6)
+    assert total.survivors == 40
+    assert 0.7 * (1 - 1e-6) <= Tight().epsilon(total, 1e-6) <= 0.7
+    with pytest.raises(ParameterError, match=r"calibrate\(SumOfClients\(share, clients\).* scales"):
+        calibrate(SumOfClients, epsilon=0.7, delta=1e-6, clients=50)
+
+
+@pytest.mark.parametrize("share", [DiscreteGaussian(1.5), Skellam(1.5)], ids=repr)
+def test_draws_of_a_sum_have_its_masses(share):
+    total = SumOfClients(share, clients=6, dropout=2)
+    draws = total.release(7, rng=5, size=20_000) - 7
+    k = np.arange(-4, 5)
+    masses = np.exp(total.noise.log_mass(k))
+    counts = (draws[:, None] == k).sum(axis=0)
+    # Each is a binomial number; 5.5 deviations are exceeded about 4e-8 of the time.
+    expected = masses * draws.size
+    assert (np.abs(counts - expected) < 5.5 * np.sqrt(expected * (1 - masses))).all()
+
+
+@pytest.mark.parametrize("noise", [SkellamNoise(100.0), SkellamNoise(0.05), SkellamNoise(2.0, 9)])
+def test_masses_of_skellam_noise_are_bessel_functions(noise):
+    k = np.array([0, 1, 3, 40, 1200 if noise.variance > 100 else 50])
+    with mpmath.workdps(60):
+        exact = [mpmath.log(mpmath.besseli(int(x), noise.variance)) - noise.variance for x in k]
+    assert noise.log_mass(k).tolist() == pytest.approx([float(x) for x in exact], rel=1e-12)
+
+
+@pytest.mark.parametrize(("scale", "terms", "shift"), [(0.05, 100, 2), (0.1, 10**6, 1)])
+def test_shares_that_hardly_ever_add_noise_have_logarithms_of_masses(scale, terms, shift):
+    loss = SummedNoiseLoss(DiscreteGaussianSum(scale, terms), shift)
+    # All but some 1e-80 of the mass of a share lies on -1, 0 and 1.
+    with mpmath.workdps(40):
+        one = mpmath.exp(-1 / (2 * mpmath.mpf(scale) ** 2))
+        sides = {k: sum(mpmath.binomial(terms, j) * mpmath.binomial(terms - j, j + k)
+                        * one ** (2 * j + k) for j in range(12)) for k in range(4)}  # fmt: skip
+        expected = float(mpmath.log(sides[0] / sides[shift]))
+    losses, masses = loss.loss_pmf
+    assert expected <= losses[np.argmax(masses)] <= expected + loss.rounding < expected + 2e-7
+
+
+def test_quantiles_are_the_least_whole_numbers_or_chernoffs():
+    total = SumOfClients(Skellam(0.5), clients=40)
+    draws = np.abs(np.arange(-60, 61))
+    masses = np.exp(total.noise.log_mass(draws))
+    for probability in (0.3, 0.9, 1 - 1e-9):
+        quantile = total.error_quantile(probability)
+        assert masses[draws <= quantile].sum() >= probability > masses[draws < quantile].sum()
+    wide = SumOfClients(Skellam(1000.0), clients=10**4)
+    assert 1.6e5 < wide.error_quantile(0.9) < 2.5e5
+
+
+def test_noise_that_cannot_be_listed_has_a_gaussian_above():
+    wide = SumOfClients(DiscreteGaussian(10.0, 3.5), 100)
+    assert wide.loss == GaussianLoss(wide.noise.gdp_per_step * 3 * (1 + 2**-50))
+    for wrong in (SkellamNoise(100.0), Skellam(1.0)):
+        with pytest.raises(ParameterError, match="noise must be"):
+            SummedNoiseLoss(wrong, 1)
+    with pytest.raises(ParameterError, match=r"scale must be at least 2"):
+        DiscreteGaussianSum(1.5, 10**8).log_mass(10**5)
+    assert summed_noise.loss_of_summed_noise(SkellamNoise(2.0), 0.5, 3).mu > 0
+
+
+# --- vectors
+
+
+def test_what_is_encoded_is_decoded_but_for_rounding():
+    vectors = ClientVectors(700, clip=2.0, step=0.001, bits=20, rotation=3)
+    x = np.random.default_rng(0).normal(size=700) / 20
+    numbers = vectors.encode(x, rng=1)
+    assert numbers.shape == (1024,)
+    assert int(np.square(numbers).sum()) <= vectors.squared_norm
+    assert np.abs(vectors.decode(numbers) - x).max() < 0.005
+    long = vectors.decode(vectors.encode(1e300 * x, rng=1))
+    assert np.abs(long / np.linalg.norm(long) - x / np.linalg.norm(x)).max() < 0.005
+    assert vectors.encode(np.zeros(700), rng=1).tolist() == [0] * 1024
+
+
+def test_sums_are_taken_modulo_a_power_of_two():
+    vectors = ClientVectors(4, clip=1.0, step=0.1, bits=4)
+    assert vectors.wrapped([7, 8, -8, -9, 100]).tolist() == [7, -8, -8, 7, 4]
+
+
+def test_vectors_refuse_nonsense():
+    for name, wrong in {"dimension": 0, "clip": -1.0, "step": math.nan, "bits": 63, "excess": 1.0,
+                        "rotation": -1}.items():  # fmt: skip
+        fields = {"dimension": 3, "clip": 1.0, "step": 0.1, "bits": 8} | {name: wrong}
+        with pytest.raises(ParameterError, match=name):
+            ClientVectors(**fields)
+    with pytest.raises(ParameterError, match=r"step must be at least clip / 2\^50"):
+        ClientVectors(3, clip=1.0, step=1e-17, bits=8)
+    for wrong in (np.zeros(4), np.full(3, np.nan), np.zeros((2, 3))):
+        with pytest.raises(PrivateValueError):
+            ClientVectors(3, clip=1.0, step=0.1, bits=8).encode(wrong)
+
+
+@pytest.mark.parametrize("share", [DiscreteGaussian, Skellam])
+def test_a_sum_that_is_calibrated_costs_epsilon_and_seldom_wraps_around(share):
+    wanted = {"dimension": 40, "clip": 1.0, "clients": 50, "dropout": 5, "epsilon": 2.0}
+    vectors, total = calibrate_sum(share, **wanted, bits=14, delta=1e-5, rounds=3, wrap=1e-4)
+    assert (vectors.coordinates, total.survivors) == (64, 45)
+    assert 1.9 < Tight().epsilon(3 * total, 1e-5) <= 2.0
+    assert 0.99e-4 < vectors.wrap_probability(total) <= 1e-4
+    assert vectors.deviation(total) > vectors.step * math.sqrt(50) * total.scale
+    finer, _ = calibrate_sum(share, **wanted, bits=16, delta=1e-5, rounds=3, wrap=1e-4)
+    assert finer.step < vectors.step / 3
+    with pytest.raises(ParameterError, match="bits must be more for 50 clients"):
+        calibrate_sum(share, **wanted, bits=6, delta=1e-5)
