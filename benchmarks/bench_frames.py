@@ -4,10 +4,13 @@ OpenDP (its context on polars) and diffprivlib are asked at epsilon 1 for the ne
 one row more or less, or one row exchanged.  Times are seconds of the processor.  Data of the census
 (Adult) and of California's housing are read where they lie beside the repository, else made up.
 ``--coverage N`` counts how many of N intervals of 95 % of quantiles cover, for each setting.
+``--engines N`` asks DuckDB for statistics of N rows of a table, beside its own GROUP BY.
 """
 
 import csv
 import gzip
+import resource
+import tempfile
 import time
 import warnings
 
@@ -34,7 +37,7 @@ from benchmarks.frame_peers import BINS, Case, installed
 from benchmarks.measure import beside, options
 from experiments.datasets import SHARED, present
 
-OPTIONS = options(__doc__, rows=1_000_000, runs=1000, coverage=0)
+OPTIONS = options(__doc__, rows=1_000_000, runs=1000, coverage=0, engines=0)
 ROWS, RUNS = (4_000, 20) if OPTIONS.quick else (OPTIONS.rows, OPTIONS.runs)
 SECONDS = 0.2 if OPTIONS.quick else 3.0  # of the processor, for the error of one library
 FILES = {"adult": "adult/adult.csv.gz", "housing": "california_housing/housing.csv.gz"}
@@ -229,10 +232,55 @@ def covered(numbers, kind, shares, rows, epsilon, runs):
     return np.mean(held, axis=0)
 
 
+def engines(rows):
+    """Time and memory of a table of DuckDB, beside the statements that its users would write."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder:
+        database = duckdb.connect(f"{folder}/bench.db")
+        database.execute(f"""CREATE TABLE people AS SELECT random() * 120 AS age, ['clerk', 'cook',
+            'guard', 'nurse', 'pilot', 'other'][1 + i % 6] AS job, CAST(random() * {rows // 3} AS
+            BIGINT) AS id FROM range({rows}) AS made(i)""")
+        labels = ["clerk", "cook", "guard", "nurse", "pilot"]
+        kinds = {"age": Number(0, 100), "job": Category(labels)}
+        own_rows = (
+            "SELECT job, greatest(least(age, 100), 0) AS age, id FROM people "
+            f"WHERE age IS NOT NULL AND job IN {tuple(labels)}"
+        )
+        ranked = (
+            f"SELECT *, row_number() OVER (PARTITION BY id ORDER BY age) AS rank FROM ({own_rows})"
+        )
+        own_persons = f"SELECT * FROM ({ranked}) WHERE rank <= 2"
+        print(f"{rows:,} rows of DuckDB, in seconds of the processor", flush=True)
+        for words, own, facts in (
+            ("each row a person", own_rows, {}),
+            ("two rows a person, ordered by age", own_persons,
+             {"person": "id", "rows_per_person": 2, "order": "age"}),
+        ):  # fmt: skip
+            schema = Schema(kinds, **facts)
+            ledger = Filter(database.table("people"), Budget(1e9))
+            for name, asked, statement in (
+                ("count by job", count(by="job", epsilon=1.0), "SELECT job, count(*)"),
+                ("mean of age by job", mean("age", by="job", epsilon=1.0), "SELECT job, avg(age)"),
+                ("variance of age by job", variance("age", by="job", epsilon=1.0),
+                 "SELECT job, var_pop(age)"),
+            ):  # fmt: skip
+                query = f"{statement} FROM ({own}) GROUP BY job"
+                bare = seconds(lambda query=query: database.execute(query).fetchall(), least=2.0)
+                found = seconds(lambda asked=asked: asked.release(ledger, schema), least=2.0)
+                print(f"  {words}: {name:22} {found:.3f} s, {beside(found, bare, 'its own GROUP BY')}",
+                      flush=True)  # fmt: skip
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"  peak memory of this process: {most:.2f} GiB")
+
+
 def main():
     warnings.simplefilter("ignore")  # of the peers
     if OPTIONS.coverage:
         coverage(OPTIONS.coverage)
+        return
+    if OPTIONS.engines:
+        engines(OPTIONS.engines)
         return
     errors()
     times()

@@ -62,6 +62,7 @@ from accountant.book.status import (
 from accountant.book.verification import Verified, verify_log
 from accountant.domains import BOOLEAN
 from accountant.errors import ParameterError, UnsupportedPlan
+from accountant.ledger.session import Session
 from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
@@ -435,6 +436,28 @@ class Book(TableDisplay):
         return BookLedger(
             account, data, paid_plan, rng, public, run, undeclared, paying_buckets, proof, verified
         )
+
+    def session(self, name: str, frame: Any, schema: Any, **facts: Any) -> Session:
+        """Return a session that answers questions to a frame, and charges a data set.
+
+        Parameters
+        ----------
+        name : str
+            Name of the data set.
+        frame : data frame
+            The rows, on any engine.
+        schema : Schema
+            What is public of the frame.
+        **facts : Any
+            Further arguments of `ledger`, but a plan.
+
+        Returns
+        -------
+        Session
+            A context manager: ``with book.session("visits", frame, schema) as ask`` answers
+            ``ask(count(by="region"), epsilon=0.1)``.
+        """
+        return Session(self, name, frame, schema, facts)
 
     def _account(self, name: str) -> Account:
         account = self._opened_account(checked_name("name", name))

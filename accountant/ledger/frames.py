@@ -2,8 +2,8 @@
 
 Each query gets a frame object of its own, so that it may change the object without changing what
 later queries see.  `FrameRows` holds a frame of pandas, polars or Arrow in memory.  `LazyRows`
-holds a lazy frame of polars, of which a query reads one portion after another, and
-`FramePartitions` a Dask frame, whose partitions are on workers; neither is in memory as a whole.
+holds a lazy frame, whose rows an engine has: polars, DuckDB, Spark, or one behind Ibis or SQLFrame.
+`FramePartitions` holds a Dask frame, whose partitions are on workers.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from accountant.ledger.immutable_arrays import immutable
 
 # The name of the class of frames in each library that `FrameRows` accepts.
 FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table"}
+LAZY_LIBRARIES = {"polars", "duckdb", "_duckdb", "pyspark", "sqlframe", "ibis"}
+# Engines whose comparison of texts cannot be seen here: two persons may be one there, "a" and "A".
+UNKNOWN_COLLATIONS = {"sqlframe", "ibis"}
 
 
 class FrameFacts(NamedTuple):
@@ -29,6 +32,7 @@ class FrameFacts(NamedTuple):
 
     backend: str  # "pandas", "polars" or "pyarrow"
     types: Mapping[str, str]
+    ordered: bool = True  # whether its rows have an order
 
 
 def is_frame(data: Any) -> bool:
@@ -50,9 +54,12 @@ def is_partitioned(data: Any) -> bool:
 
 
 def is_lazy(data: Any) -> bool:
-    """Return whether data are a lazy frame of polars, whose rows are read only when needed."""
-    library = sys.modules.get("polars")
-    return library is not None and isinstance(data, library.LazyFrame)
+    """Return whether data are a lazy frame, whose rows an engine reads only when needed."""
+    if type(data).__module__.split(".")[0] not in LAZY_LIBRARIES:
+        return False
+    import narwhals as nw
+
+    return isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame)
 
 
 class FrameRows:
@@ -112,30 +119,45 @@ class FrameRows:
 
 
 class LazyRows:
-    """A lazy frame of polars: a query gets a clone of it, and reads it in portions.
+    """A lazy frame: a query gets it, and asks its engine for what it needs of the rows.
 
     The rows are counted when this is made.  They cannot be indexed.  Each query reads the source
-    anew, such as a file: it sees what changed there.
+    anew, such as a file or a table: it sees what changed there.
     """
 
     def __init__(self, argument: str, frame: Any) -> None:
-        import polars as pl
+        import narwhals as nw
 
-        types = frame.collect_schema()
+        lazy: Any = nw.from_native(frame)
+        types = lazy.collect_schema()
         if not types:
             raise ParameterError(argument, [], "a frame with columns")
         self._frame = frame
+        library = type(frame).__module__.split(".")[0]
         type_words = {name: type_word(kind) for name, kind in types.items()}
-        self.facts = FrameFacts("polars", MappingProxyType(type_words))
-        self.shape: tuple[int, int] = (frame.select(pl.len()).collect().item(), len(types))
+        for name, word in type_words.items():
+            if word == "String" and (library in UNKNOWN_COLLATIONS or has_collation(frame, name)):
+                type_words[name] = "String_of_the_engine"
+        polars = lazy.implementation.is_polars()
+        backend = "polars" if polars else "pyarrow"  # of frames of answers
+        self.facts = FrameFacts(backend, MappingProxyType(type_words), ordered=polars)
+        rows = lazy.select(nw.len()).collect().item()
+        self.shape: tuple[int, int] = (int(rows), len(types))
 
     def fresh(self) -> Any:
         """Return the frame for one query."""
-        return self._frame.clone()
+        return self._frame.clone() if self.facts.backend == "polars" else self._frame
 
     def __getitem__(self, who: Any) -> NoReturn:
-        allowed = "released at once: rows of a lazy frame are read in portions"
+        allowed = "released at once: rows of a lazy frame stay with their engine"
         raise ParameterError("mechanism", "a sample, or a part, of the rows", allowed)
+
+
+def has_collation(frame: Any, name: str) -> bool:
+    """Return whether texts of a column of Spark are compared otherwise than letter by letter."""
+    if not type(frame).__module__.startswith("pyspark"):
+        return False
+    return getattr(frame.schema[name].dataType, "collation", "UTF8_BINARY") != "UTF8_BINARY"
 
 
 class FramePartitions:

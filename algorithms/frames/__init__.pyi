@@ -9,6 +9,7 @@ from .columns.numbers import Integer as Integer
 from .columns.numbers import Number as Number
 from .conditions import Condition as Condition
 from .conditions import col as col
+from .formulas import Formula as Formula
 from .framed import ListedAnswer as ListedAnswer
 from .quantile_query import QuantileQuery as QuantileQuery
 from .queries import FrameQuery as FrameQuery
@@ -16,12 +17,17 @@ from .regression.query import RegressionAnswer as RegressionAnswer
 from .regression.query import RegressionQuery as RegressionQuery
 from .regression.query import regression as regression
 from .schema import Schema as Schema
+from .statistics.ranks import maximum as maximum
 from .statistics.ranks import median as median
+from .statistics.ranks import minimum as minimum
 from .statistics.ranks import quantile as quantile
 from .statistics.ranks import quantiles as quantiles
 from .statistics.ranks import top_k as top_k
 from .statistics.sums import count as count
 from .statistics.sums import mean as mean
+from .statistics.sums import persons as persons
+from .statistics.sums import share as share
+from .statistics.sums import standard_deviation as standard_deviation
 from .statistics.sums import sum_ as sum_
 from .statistics.sums import variance as variance
 from .statistics.tables import contingency as contingency

@@ -20,10 +20,10 @@ from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 from algorithms.base.intervals import CONFIDENCE
 from algorithms.base.renamed_parameters import renamed_arguments
-from algorithms.frames.bases import Basis, Count, Statistic, Sum
+from algorithms.frames.bases import Basis, Count, Persons, Statistic, Sum
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.framed import FramedAnswer, named_cells, with_ends
-from algorithms.frames.moments import Moment, Variance
+from algorithms.frames.moments import Deviation, Moment, Variance
 from algorithms.frames.noise_tails import NAMES, Noise, half_width, quantile, tail
 from algorithms.frames.schema import Schema
 
@@ -167,6 +167,9 @@ def estimate(
         return Estimate(value, np.full(len(sums), mechanism.deviation * unit))
     _, mean, spread, error = _moments(statistic, sums, mechanism, public_rows)
     middle, half = statistic.units(schema)
+    if isinstance(statistic, Deviation):  # the root moves by half of what its square does, over it
+        root = np.sqrt(spread)
+        return Estimate(root * half, error * half / np.maximum(2 * root, np.sqrt(error)))
     if isinstance(statistic, Variance):
         return Estimate(spread * half**2, error * half**2)
     return Estimate(middle + half * mean, error * half)
@@ -220,6 +223,8 @@ def interval(
     weights = statistic.error_weights(NAMES[type(mechanism)], mean, spread)
     half_widths = quantile(mechanism, weights, confidence) / rows
     ends = np.clip(np.stack([spread - half_widths, spread + half_widths], axis=1), 0.0, 1.0)
+    if isinstance(statistic, Deviation):
+        return np.asarray(np.sqrt(ends) * half_range)
     return np.asarray(ends * half_range**2)
 
 
@@ -255,7 +260,7 @@ def _interval_of_ratio(
 
 def possible(statistic: Statistic, value: Array, schema: Schema) -> Array:
     """Return numbers clipped to what the statistic can be: nothing is counted below 0."""
-    if isinstance(statistic, Count):
+    if isinstance(statistic, Count | Persons):
         return np.maximum(value, 0)
     if isinstance(statistic, Sum):
         bounds = cast("tuple[float, float]", schema.kind(statistic.column).bounds)

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
-from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import Adjacency
 from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.kinds import whole
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.schema import Schema
 
@@ -77,13 +77,17 @@ class Statistic(ABC):
         """Return the basis of the sums for "laplace" or "gaussian" noise."""
 
     @abstractmethod
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
-        """Return what is added up: for each sum an array with a whole number for each row.
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
+        """Return what is added up: for each sum an expression that is a whole number in each row.
 
-        An int in place of an array stands for all rows.  `mixed` makes the sums of the basis from
-        these sums.  No number is larger, in absolute value, than twice the largest coordinate of
-        the basis.
+        ``values`` are those of the column, an expression too.  An int stands for all rows.  `mixed`
+        makes the sums of the basis from these sums.  No number is larger, in absolute value, than
+        twice the largest coordinate of the basis.
         """
+
+    def moved(self, schema: Schema, noise: str, cells: int) -> Sensitivities:
+        """Return how far one person moves the sums of ``cells`` cells."""
+        return sensitivities(self.basis(schema, noise), schema, cells)
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
         """Return the sums of the basis from those of `contributions`, a column for each cell.
@@ -119,9 +123,32 @@ class Count(Statistic):
         """Return the basis of a single sum, to which each row adds 1."""
         return Basis([(1,)], 1.0)
 
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return 1."""
         return [1]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Persons(Statistic):
+    """How many persons have a row: each counts once in a cell, however many rows it has there."""
+
+    name: ClassVar[str] = "persons"
+
+    def basis(self, schema: Schema, noise: str) -> Basis:
+        """Return the basis of a single sum, to which each person adds 1."""
+        return Basis([(1,)], 1.0)
+
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
+        """Return 1."""
+        return [1]
+
+    def moved(self, schema: Schema, noise: str, cells: int) -> Sensitivities:
+        """Return how many cells a person has, at most; of who is exchanged those of both."""
+        exchanged = schema.relation is Adjacency.REPLACE_ONE
+        moved = min(cells, schema.groups * (2 if exchanged else 1))
+        root = math.isqrt(moved)
+        return Sensitivities(moved, float(root) if root**2 == moved else round_up(moved**0.5))
 
 
 @final
@@ -133,16 +160,15 @@ class Sum(Statistic):
 
     def basis(self, schema: Schema, noise: str) -> Basis:
         """Return the bounds in steps; the steps of whole numbers are 1."""
-        unit = self._unit(schema)
-        ends = [int(self._steps(np.array(end), unit, schema)) for end in self._bounds(schema)]
-        return Basis([(end,) for end in ends if end], unit)
+        ends = [int(self._steps(float(end), schema)) for end in self._bounds(schema)]
+        return Basis([(end,) for end in ends if end], self._unit(schema))
 
     def _unit(self, schema: Schema) -> float:
         if isinstance(schema.kind(self.column), Integer):
             return 1.0
         return max(map(abs, self._bounds(schema))) / STEPS  # above 0, as the bounds differ
 
-    def _steps(self, values: Array, unit: float, schema: Schema) -> Array:
+    def _steps(self, values: Any, schema: Schema) -> Any:
         """Return numbers in whole steps.
 
         No number has more steps than a larger one.  So none is beyond the steps of the bounds,
@@ -151,15 +177,13 @@ class Sum(Statistic):
         # Not "if the unit is 1": that of a Number with the bound 2^30 is 1 too.
         if isinstance(schema.kind(self.column), Integer):
             return values
-        steps_per_one = 1 / unit
+        unit = self._unit(schema)
         # The reciprocal of the smallest units overflows.
-        steps = values * steps_per_one if math.isfinite(steps_per_one) else values / unit
-        whole_steps: Array = np.rint(steps)
-        return whole_steps
+        return whole(values * (1 / unit) if math.isfinite(1 / unit) else values / unit)
 
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return the numbers in steps."""
-        return [self._steps(cast("Array", values), self._unit(schema), schema)]  # it has a column
+        return [self._steps(values, schema)]
 
 
 class Sensitivities(NamedTuple):
@@ -173,7 +197,8 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
     """Return how far one person moves the sums of ``cells`` cells.
 
     What a person adds lies in m times the convex hull of zero and the vertices, each in any cell,
-    for m rows a person.  A norm is convex, so it is largest at vertices.
+    for m rows a person.  A norm is convex, so it is largest at vertices.  Where the rows of each
+    group are bounded too, the parts in different cells are orthogonal.
     """
     rows, vertices = schema.rows_per_person, [*basis.vertices, (0,) * basis.size]
     l1 = max(sum(map(abs, v)) for v in vertices)
@@ -186,6 +211,11 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
         if cells > 1:  # an exchanged row may move from one cell to another
             l1 = max(l1, 2 * max(sum(map(abs, v)) for v in vertices))
             square = max(square, 2 * max(sum(x * x for x in v) for v in vertices))
+    if cells > 1 and schema.groups_per_person is not None:
+        square *= min(cells, schema.groups)
+        rows, total = schema.rows_per_person // schema.groups, rows * l1
+    else:
+        total = rows * l1
     root = math.isqrt(square)
     exact = root * root == square  # such as of one coordinate: then nothing is rounded up
-    return Sensitivities(rows * l1, float(rows * root) if exact else round_up(rows * square**0.5))
+    return Sensitivities(total, float(rows * root) if exact else round_up(rows * square**0.5))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, final
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -96,23 +97,31 @@ class Axis:
         edges = self.edges(schema)
         return len(edges) - 1 if edges else len(schema.kind(self.column).labels)
 
-    def index(self, values: NDArray[Any], schema: Schema) -> NDArray[np.intp]:
-        """Return the index of every row's label or bin; -1 where a number is in no bin.
+    def group(self, value: nw.Expr, schema: Schema) -> nw.Expr:
+        """Return what an engine groups rows by: labels, days, or the index of a bin of numbers.
 
-        Bins are half-open, [edge i, edge i + 1); the last one contains its upper edge too.  Values
-        of a column with labels already are indices.
+        Bins are half-open, [edge i, edge i + 1); the last one contains its upper edge too.  A
+        number in no bin has the index -1.
         """
         edges = self.edges(schema)
         if not edges:
-            return values
-        edge_array = np.array(edges)
+            return value
+        if isinstance(schema.kind(self.column), Date):
+            return value.cast(nw.Int64)
         if isinstance(self.bins, int):
-            return _of_one_width(values, edge_array)
-        bin_index = np.searchsorted(edge_array, values, side="right") - 1
+            return bin_of_one_width(value, edges[0], edges[-1], self.bins)
+        outside = (value < edges[0]) | (value > edges[-1])
+        return nw.when(outside).then(nw.lit(-1)).otherwise(bin_between(value, edges, 0))
+
+    def index(self, groups: NDArray[Any], schema: Schema) -> NDArray[np.intp]:
+        """Return the index of the label or bin of each group; -1 where it is in none."""
+        edges = self.edges(schema)
+        if not edges:
+            code = {text: i for i, text in enumerate(schema.kind(self.column).texts)}
+            return np.array([code.get(group, -1) for group in groups.tolist()], dtype=np.intp)
         if not isinstance(schema.kind(self.column), Date):
-            # The last bin contains its upper edge, too.  For dates that edge is the day after the
-            # bin, so nothing is to be added.
-            bin_index[values == edge_array[-1]] = len(edges) - 2
+            return groups.astype(np.intp)
+        bin_index = np.searchsorted(np.array(edges), groups, side="right") - 1
         bin_index[bin_index == len(edges) - 1] = -1
         return bin_index
 
@@ -132,26 +141,28 @@ class Axis:
         return {f"{self.column}_from": low, f"{self.column}_to": high}
 
 
-def _of_one_width(values: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the bin of every number between the first and the last edge, of K bins of one width.
+def bin_of_one_width(value: nw.Expr, low: float, high: float, bins: int) -> nw.Expr:
+    """Return the index of the bin of numbers from ``low`` to ``high``, of bins of one width.
 
-    The bin of v is ``floor(K (v - first edge) / (last edge - first edge))``, at most K - 1, but
-    numbers within 1e-6 of a bin's width of an edge are compared with the edges themselves: there,
-    rounding can put a number into the neighbouring bin.
+    The quotient may round into the neighbouring bin, so numbers are then compared with the edges,
+    which are computed as `numpy.linspace` does.
     """
-    last_bin = len(edges) - 2
-    bin_position = values - edges[0] if edges[0] else values
-    bin_position = bin_position * ((last_bin + 1) / (edges[-1] - edges[0]))
-    bin_index: NDArray[np.intp] = bin_position.astype(np.intp)
-    np.minimum(bin_index, last_bin, out=bin_index)
-    # From here on the distance to the nearest edge, in widths of a bin.
-    bin_position -= np.rint(bin_position)
-    near_edge = np.flatnonzero(np.abs(bin_position, out=bin_position) < 1e-6)
-    corrected, numbers = bin_index[near_edge], values[near_edge]
-    corrected -= numbers < edges[corrected]
-    corrected += (numbers >= edges[corrected + 1]) & (corrected < last_bin)
-    bin_index[near_edge] = corrected
-    return bin_index
+    width, top = (high - low) / bins, bins - 1
+    index = ((value - low) * (bins / (high - low))).floor().clip(0.0, float(top))
+    upper = (index + 1) * width + low
+    below, above = value < index * width + low, (value >= upper) & (index < top)
+    corrected = nw.when(below).then(index - 1).when(above).then(index + 1).otherwise(index)
+    return corrected.cast(nw.Int64)
+
+
+def bin_between(value: nw.Expr, edges: Sequence[float], first: int) -> nw.Expr:
+    """Return the index of the bin between some edges, counted from ``first`` on, by halves."""
+    if len(edges) <= 2:
+        return nw.lit(first)
+    half = len(edges) // 2
+    lower = bin_between(value, edges[: half + 1], first)
+    upper = bin_between(value, edges[half:], first + half)
+    return nw.when(value < edges[half]).then(lower).otherwise(upper)
 
 
 def checked_bins(bins: object) -> Bins:

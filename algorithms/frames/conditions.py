@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, final
 
-import numpy as np
-from numpy.typing import NDArray
+import narwhals as nw
 
 from accountant.domains import REAL
 from accountant.errors import ParameterError
 from algorithms.frames.columns.dates import Date, checked_date, days_since
 from algorithms.frames.columns.kinds import ColumnKind
+from algorithms.frames.formulas import MISSING, Formula, Operand
 from algorithms.frames.schema import Schema
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-    "in": np.isin,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "in": lambda value, public: value.is_in(public),
 }
 
 
@@ -103,46 +104,47 @@ class Condition:
             else:
                 label_index(name, kind, compared)
 
-    def holds(self, values: dict[str, NDArray[Any]], schema: Schema) -> NDArray[np.bool_]:
+    def holds(self, values: Mapping[str, nw.Expr], schema: Schema) -> nw.Expr:
         """Return where the condition holds, of columns as the schema declares them.
 
         Parameters
         ----------
-        values : dict of arrays
-            Numbers, and the index of the label of categories and flags.
+        values : dict of narwhals.Expr
+            Numbers, and the labels of categories and flags as an engine has them.
         schema : Schema
             What is public of the columns.
 
         Returns
         -------
-        numpy.ndarray of bool
-            One for each row.
+        narwhals.Expr
+            True or False in each row.
         """
-        mask: NDArray[np.bool_]
         if self.operation in COMPARE:
             name, value = self.parts
             kind, listed = schema.kind(name), self.operation == "in"
-            to_number = label_index if kind.bounds is None else number_of
             public = [
-                to_number(name, kind, compared) for compared in (value if listed else (value,))
+                number_of(name, kind, compared)
+                if kind.bounds is not None
+                else kind.texts[label_index(name, kind, compared)]
+                for compared in (value if listed else (value,))
             ]
+            mask: nw.Expr
             mask = COMPARE[self.operation](values[name], public if listed else public[0])
             return mask
-        parts = [part.holds(values, schema) for part in self.parts]
-        mask = ~parts[0]
-        if self.operation != "not":
-            mask = parts[0] & parts[1] if self.operation == "and" else parts[0] | parts[1]
-        return mask
+        parts: list[nw.Expr] = [part.holds(values, schema) for part in self.parts]
+        if self.operation == "not":
+            return ~parts[0]
+        return parts[0] & parts[1] if self.operation == "and" else parts[0] | parts[1]
 
 
 @final
-class ColumnName:
-    """The name of a column, to be compared with public values; made by `col`."""
+class ColumnName(Operand):
+    """The name of a column, to be compared with public values or put in a formula; see `col`."""
 
     __hash__ = None  # type: ignore[assignment]  # == makes a condition
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self._name = self.column_name = name
 
     def __lt__(self, value: object) -> Condition:
         return Condition("<", (self._name, value))
@@ -162,6 +164,29 @@ class ColumnName:
     def __ne__(self, value: object) -> Condition:  # type: ignore[override]  # as in a data frame
         return Condition("!=", (self._name, value))
 
+    def _refused(self, other: object) -> NoReturn:
+        """Refuse `col("a") > 3 & col("b") == 1`, of which Python joins `3 & col("b")` first."""
+        allowed = (
+            "compared, in brackets, before it is joined: & and | bind more tightly than > and ==, "
+            f"(col('a') > 3) & (col({self._name!r}) == ...)"
+        )
+        raise ParameterError(f"col({self._name!r})", type(other).__name__, allowed)
+
+    __and__ = __rand__ = __or__ = __ror__ = _refused
+
+    def __invert__(self) -> Condition:
+        """Return the condition that a flag is False."""
+        return Condition("==", (self._name, False))
+
+    def is_null(self) -> Formula:
+        """Return the flag whether the column has no value that counts, for `Schema.derive`."""
+        return Formula(MISSING, (self._name,))
+
+    @property
+    def dt(self) -> DateParts:
+        """The parts of dates, for `Schema.derive`: year, month and weekday."""
+        return DateParts(self._name)
+
     def between(self, low: object, high: object) -> Condition:
         """Return the condition that the value lies between two others, or is one of them."""
         return (self >= low) & (self <= high)
@@ -169,6 +194,26 @@ class ColumnName:
     def is_in(self, values: Iterable[object]) -> Condition:
         """Return the condition that the value is one of those given."""
         return Condition("in", (self._name, tuple(values)))
+
+
+@final
+class DateParts:
+    """The parts of a column of dates; see `ColumnName.dt`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def year(self) -> Formula:
+        """Return the year."""
+        return Formula("year", (self._name,))
+
+    def month(self) -> Formula:
+        """Return the month, 1 to 12."""
+        return Formula("month", (self._name,))
+
+    def weekday(self) -> Formula:
+        """Return the day of the week, 1 for Monday to 7."""
+        return Formula("weekday", (self._name,))
 
 
 def col(name: str) -> ColumnName:

@@ -7,6 +7,7 @@ their intervals as a frame of the library that the data came from.
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ class FramedAnswer(TableDisplay):
 
     asked: str
     backend: str
+    noise_scale: Any  # a float
 
     @property
     def frame(self) -> Any:
@@ -41,6 +43,25 @@ class FramedAnswer(TableDisplay):
 
         backend: Any = self.backend  # one of the libraries that a gate accepts
         return nw.from_dict(self._columns(), backend=backend).to_native()
+
+    def to_json(self) -> str:
+        """Return what was asked, the values with their intervals, and the noise, as JSON.
+
+        Returns
+        -------
+        str
+            An object: ``asked``, ``noise_scale`` and ``columns``.  Dates are texts, and ends of
+            intervals that are not finite are null.
+        """
+        columns = {
+            name: [
+                None if isinstance(cell, float) and not math.isfinite(cell) else cell
+                for cell in column
+            ]
+            for name, column in self._columns().items()
+        }
+        facts = {"asked": self.asked, "noise_scale": self.noise_scale, "columns": columns}
+        return json.dumps(facts, default=str)
 
     @abstractmethod
     def _columns(self) -> dict[str, list[Any]]:

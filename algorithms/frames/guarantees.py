@@ -21,14 +21,16 @@ from algorithms.frames.noise_tails import Noise
 from mechanisms.discrete_gaussian import DiscreteGaussian
 from mechanisms.discrete_laplace import DiscreteLaplace
 
+COST = "one of them: it says what the answer may cost, such as epsilon=1.0"
 NOISE = OneOf(("auto", "laplace", "gaussian"))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a statistic may cost: exactly one of epsilon (with delta), rho, or a scale of the noise.
+    """What a statistic may cost: one of epsilon (with delta), rho, or a scale of the noise.
 
+    None of them is stated where the cost is said later, by `Question.costing`.
     ``noise`` is a kind of noise, or ``"auto"`` to choose among those that can give the guarantee.
     """
 
@@ -40,11 +42,10 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         stated = [name for name in ("epsilon", "rho", "scale") if getattr(self, name) is not None]
-        if len(stated) != 1:
-            allowed = "one of them: it says what the answer may cost, such as epsilon=1.0"
-            raise ParameterError("epsilon, rho, scale", stated, allowed)
-        checked = POSITIVE.check(stated[0], getattr(self, stated[0]))
-        object.__setattr__(self, stated[0], checked)
+        if len(stated) > 1:
+            raise ParameterError("epsilon, rho, scale", stated, COST)
+        for name in stated:
+            object.__setattr__(self, name, POSITIVE.check(name, getattr(self, name)))
         object.__setattr__(self, "delta", DELTA.check("delta", self.delta))
         NOISE.check("noise", self.noise)
         if self.delta and self.epsilon is None:
@@ -57,6 +58,11 @@ class Guarantee:
             raise ParameterError(
                 "noise", self.noise, '"laplace" or "gaussian" where a scale is given'
             )
+
+    def check_stated(self) -> None:
+        """Refuse a question that does not say what it may cost."""
+        if self.epsilon is None and self.rho is None and self.scale is None:
+            raise ParameterError("epsilon, rho, scale", [], COST)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -101,6 +107,8 @@ class Guarantee:
             return f"{self.noise} noise of scale {self.scale:g}"
         if self.rho is not None:
             return f"rho {self.rho:g}"
+        if self.epsilon is None:
+            return "no cost"
         return f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
 
 

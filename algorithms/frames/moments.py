@@ -23,7 +23,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ from numpy.typing import NDArray
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from algorithms.frames.bases import STEPS, Basis, Statistic
+from algorithms.frames.columns.kinds import whole
+from algorithms.frames.columns.labels import Flag
 from algorithms.frames.schema import Schema
 
 # Weights, in steps, of what a row adds for Gaussian noise: of 1 and u for a mean, of 1, u and
@@ -108,19 +110,14 @@ class Moment(Statistic):
         """
         return float(np.linalg.norm(self.error_weights(noise, np.array([0.25]), np.array([0.15]))))
 
-    def steps(self, values: Array | None, schema: Schema, steps: int) -> Array:
+    def steps(self, values: Any, schema: Schema, steps: int) -> Any:
         """Return the positions of numbers between the bounds, in steps from 0 to ``steps``."""
-        # The values are not None, as this statistic has a column.
-        scaled = fractions_of(cast("Array", values), *self._bounds(schema), steps)
-        return np.rint(scaled, out=scaled)
+        return whole(fractions_of(values, *self._bounds(schema), steps))
 
-    def squares(self, values: Array | None, schema: Schema, steps: int) -> Array:
+    def squares(self, values: Any, schema: Schema, steps: int) -> Any:
         """Return u^2 in so many whole steps."""
-        u = fractions_of(cast("Array", values), *self._bounds(schema), 2)
-        u -= 1
-        u *= u
-        u *= steps
-        return np.rint(u, out=u)
+        u = fractions_of(values, *self._bounds(schema), 2) - 1
+        return whole(u * u * steps)
 
     def units(self, schema: Schema) -> tuple[float, float]:
         """Return the middle of the bounds, and half their distance."""
@@ -128,7 +125,6 @@ class Moment(Statistic):
         return low / 2 + high / 2, high / 2 - low / 2
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Mean(Moment):
     """The mean of a column."""
@@ -143,7 +139,7 @@ class Mean(Moment):
         ("laplace", "gaussian"), np.array([[0.0], [1 / STEPS]])
     )
 
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return 1, and t or 2 t in steps."""
         if self.public_rows:
             return [1, self.steps(values, schema, 2 * STEPS)]
@@ -162,7 +158,6 @@ class Mean(Moment):
         return np.stack([count * rows, total_t - total * rows])
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Variance(Moment):
     """The variance of a column: the mean square of the distances from its mean."""
@@ -198,15 +193,13 @@ class Variance(Moment):
             allowed = f"bounds at most {2 * MAX_HALF_WIDTH:g} apart, for their square is taken"
             raise ParameterError(f"column {self.column!r}", high, allowed)
 
-    def contributions(self, values: Array | None, schema: Schema, noise: str) -> list[Any]:
+    def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return 1, t and t^2, or 1, 2 t and u^2, in steps."""
         if not self.public_rows and noise == "laplace":
             t = self.steps(values, schema, STEPS)
             # With R = STEPS and a = R t, a^2 / R is rounded to a whole number q.  `mixed` then
             # makes the three parts R - 2 a + q, 2 (a - q) and q of R; none of them is negative.
-            t_squared = t * t
-            t_squared *= 1 / STEPS
-            return [1, t, np.rint(t_squared, out=t_squared)]
+            return [1, t, whole(t * t * (1 / STEPS))]
         _, total, squares = self._parts(noise)
         u = self.steps(values, schema, 2 * total)
         return [1, u, self.squares(values, schema, squares)]
@@ -233,13 +226,38 @@ class Variance(Moment):
         return 0, STEPS // 2, STEPS
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Deviation(Variance):
+    """The standard deviation of a column: the root of its variance."""
+
+    name: ClassVar[str] = "standard deviation"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Share(Mean):
+    """The share of rows in which a flag is True: the mean of 0 and 1."""
+
+    name: ClassVar[str] = "share"
+
+    def check(self, schema: Schema) -> None:
+        """Refuse a column that is no flag."""
+        if not isinstance(schema.kind(self.column), Flag):
+            allowed = "a Flag; of numbers ask count(where=...), and of labels histogram(column)"
+            raise ParameterError(f"column {self.column!r}", schema.kind(self.column), allowed)
+
+    def _bounds(self, schema: Schema) -> tuple[float, float]:
+        return 0.0, 1.0
+
+
 def box(sides: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     """Return the corners of a box, a row each."""
     return np.array(list(itertools.product(*sides)))
 
 
-def fractions_of(values: Array, low: float, high: float, steps: int) -> Array:
-    """Return where numbers lie between two bounds, from 0 to ``steps``: in memory of its own.
+def fractions_of(values: Any, low: float, high: float, steps: int) -> Any:
+    """Return where numbers lie between two bounds, from 0 to ``steps``.
 
     For numbers within the bounds the result is at most ``steps (1 + 2^-50)``, and rises with them.
     """
@@ -247,9 +265,5 @@ def fractions_of(values: Array, low: float, high: float, steps: int) -> Array:
     if not 1e-280 < width < 1e300:
         # Halves are used, as the width may be beyond the range of floats.
         fraction = (values / 2 - low / 2) / (high / 2 - low / 2)
-        return np.clip(fraction, 0.0, 1.0, out=fraction) * steps
-    if low == 0:
-        return values * (steps / width)
-    scaled: Array = values - low
-    scaled *= steps / width
-    return scaled
+        return fraction.clip(0.0, 1.0) * steps
+    return (values if low == 0 else values - low) * (steps / width)

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
+import narwhals as nw
 import numpy as np
 
 from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.ledger.gate import Gate
 from algorithms.frames.answer import Answer
-from algorithms.frames.bases import sensitivities
 from algorithms.frames.cells import MOST_CELLS, Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.keys import Key, SelectedKeys
 from algorithms.frames.noise_tails import Noise
@@ -72,9 +72,8 @@ def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelect
     selection = selection_of(guarantee.epsilon, guarantee.delta, key, schema)
     basis = query.statistic.basis(schema, "laplace")
     remaining = dataclasses.replace(guarantee, epsilon=(1 - SHARE) * guarantee.epsilon, delta=0.0)
-    # How many keys there will be is not known yet.  The sensitivity is the same for all numbers of
-    # cells from 2 on.
-    moved = sensitivities(basis, schema, cells=2)
+    # How many keys there will be is not known yet, so it is the sensitivity of many cells.
+    moved = query.statistic.moved(schema, "laplace", MOST_CELLS)
     return selection, remaining.mechanism("laplace", moved, basis.size, basis.unit)
 
 
@@ -92,7 +91,7 @@ def selection_of(
 def with_keys(schema: Schema, key: str, names: Sequence[str | int]) -> Schema:
     """Return the schema in which these keys of the column are public, and all others dropped."""
     columns = {**schema.columns, key: SelectedKeys(tuple(names))}
-    return Schema(columns, schema.person, schema.rows_per_person, schema.relation)
+    return schema.with_columns(columns)
 
 
 def kept_keys(
@@ -152,34 +151,16 @@ def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
     Only rows that the schema and the query admit count, and only the first keys of a person.  Which
     these are depends on the rows of that person alone.
     """
-    from algorithms.frames.partitions.reduction import Reading, reduced
+    from algorithms.frames.rows import Reading
+    from algorithms.frames.sources import COUNT, grouped, once_a_person, source_of
 
     reading = Reading(query.used, query.where, schema)
-    counts: KeyCounts = reduced(
-        frame, reading, partial(counted_keys, key=key, schema=schema), joined
-    )
-    return counts
-
-
-def counted_keys(rows: Any, key: str, schema: Schema) -> KeyCounts:
-    """Return how many persons have each key in one part of the rows."""
-    values, persons = rows.kept()
-    codes_by_name: dict[str, int] = {}
-    codes = [codes_by_name.setdefault(name, len(codes_by_name)) for name in values[key]]
     keys_each = keys_per_person(key, schema)
-    counts = KeyCounts.of_people(persons, np.array(codes, dtype=np.int64), keys_each)
-    names = np.array(list(codes_by_name), dtype=str)
-    return KeyCounts(names[counts.keys], counts.counts)
-
-
-def joined(first: KeyCounts, second: KeyCounts) -> KeyCounts:
-    """Return the counts of two disjoint sets of persons added up, key by key."""
-    non_empty = [counted for counted in (first, second) if counted.keys.size]
-    if len(non_empty) < 2:
-        return non_empty[0] if non_empty else first
-    names, index = np.unique(
-        np.concatenate([counted.keys for counted in non_empty]), return_inverse=True
-    )
+    groups, same = {"key": reading.values[key]}, {"key": nw.col("key")}
+    once = partial(once_a_person, groups=groups, schema=schema, limit=keys_each)
+    pairs = source_of(frame, reading).then(once).then(partial(grouped, groups=same, sums={}))
+    columns = pairs.columns()
+    names, index = np.unique(columns["key"].astype(str), return_inverse=True)
     counts = np.zeros(names.size, dtype=np.int64)
-    np.add.at(counts, index, np.concatenate([counted.counts for counted in non_empty]))
+    np.add.at(counts, index, columns[COUNT])
     return KeyCounts(names, counts)

@@ -104,7 +104,7 @@ class QuantileQuery(Question[ListedAnswer]):
     single: bool
     keys: tuple[Axis, ...]
     where: Condition | None
-    epsilon: float
+    epsilon: float | None
     delta: float
     confidence: float | None
 
@@ -121,6 +121,10 @@ class QuantileQuery(Question[ListedAnswer]):
     @property
     def _cost(self) -> Guarantee:
         return Guarantee(self.epsilon, self.delta)
+
+    @property
+    def _epsilon(self) -> float:
+        return cast("float", self.epsilon)  # `check` refuses a question without a cost
 
     def _check_own(self, schema: Schema) -> None:
         """Refuse a column without bounds, and too many cells."""
@@ -153,9 +157,9 @@ class QuantileQuery(Question[ListedAnswer]):
             return Sequential([selection, *steps])
         row_move = 1.0 if schema.relation is Adjacency.REPLACE_ONE else 0.5
         sensitivity = schema.rows_per_person * row_move
-        end_scales, counts, remaining_epsilon = self._ends(schema), list[Any](), self.epsilon
+        end_scales, counts, remaining_epsilon = self._ends(schema), list[Any](), self._epsilon
         if end_scales is not None and not self._all_count(schema):
-            cells, share = self._cells(schema), COUNT_SHARES[end_scales.releases] * self.epsilon
+            cells, share = self._cells(schema), COUNT_SHARES[end_scales.releases] * self._epsilon
             moved = sensitivities(Count(None).basis(schema, "laplace"), schema, cells)
             counts = [Guarantee(share).mechanism("laplace", moved, cells, 1.0)]
             remaining_epsilon -= share
@@ -185,7 +189,7 @@ class QuantileQuery(Question[ListedAnswer]):
         A person moves the scores of two keys and of more keys equally, so the plan is that of two.
         """
         selection = selection_of(self.epsilon, self.delta, key, schema)
-        key_query = dataclasses.replace(self, epsilon=(1 - SHARE) * self.epsilon, delta=0.0)
+        key_query = dataclasses.replace(self, epsilon=(1 - SHARE) * self._epsilon, delta=0.0)
         return selection, key_query, with_keys(schema, key, names)
 
     def _ends(self, schema: Schema) -> Ends | None:

@@ -11,7 +11,6 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -20,7 +19,7 @@ from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.answer import Answer
-from algorithms.frames.bases import Statistic, sensitivities
+from algorithms.frames.bases import Statistic
 from algorithms.frames.cells import Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.conditions import Condition
@@ -104,7 +103,7 @@ class FrameQuery(Question[Answer]):
 
         def noise_of(kind: str) -> Noise:
             basis = statistic.basis(schema, kind)
-            moved = sensitivities(basis, schema, cells)
+            moved = statistic.moved(schema, kind, cells)
             return self.guarantee.mechanism(kind, moved, cells * basis.size, basis.unit)
 
         kinds = self.guarantee.kinds
@@ -157,7 +156,8 @@ class FrameQuery(Question[Answer]):
         unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
         kind = type(mechanism).__name__
         is_sum = self.statistic.name == "sum"
-        of_what = f"on the sum of {self.statistic.column}" if is_sum else "rows"
+        counted = "persons" if self.statistic.name == "persons" else "rows"
+        of_what = f"on the sum of {self.statistic.column}" if is_sum else counted
         yield f"{kind} noise of scale {mechanism.scale * unit:.6g} {of_what}"
 
     def __str__(self) -> str:
@@ -200,9 +200,7 @@ class FrameQuery(Question[Answer]):
             The numbers of each cell after those of the cell before; an int where there is one.
         """
         from algorithms.frames.cell_sums import cell_sums
-        from algorithms.frames.partitions.reduction import Reading, reduced
+        from algorithms.frames.rows import Reading
 
-        work = partial(
-            cell_sums, statistic=self.asked_of(schema), keys=self.keys, schema=schema, kind=kind
-        )
-        return reduced(frame, Reading(self.used, self.where, schema), work)
+        reading = Reading(self.used, self.where, schema)
+        return cell_sums(frame, reading, self.asked_of(schema), self.keys, kind)

@@ -21,7 +21,7 @@ from algorithms.frames.cells import Axis, keys_of, table_shape
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
-from algorithms.frames.schema import Schema
+from algorithms.frames.schema import HASH, Schema
 
 BY_KEYS = "count, sum_, mean, variance and quantiles"  # questions that can group by private keys
 Released = TypeVar("Released")
@@ -87,7 +87,11 @@ class Question(ABC, Generic[Released]):
         """
         if not isinstance(schema, Schema):
             raise ParameterError("schema", type(schema), "a Schema")
+        self._cost.check_stated()
         cells = [key.column for key in self.keys]
+        if schema.order == HASH and any(isinstance(schema.kind(n), Key) for n in self.used):
+            allowed = "a column where rows have a Key: its order by a hash would be that of texts"
+            raise ParameterError("order", HASH, allowed)
         for name in self.used:
             if not isinstance(schema.kind(name), Key) or (self.by_private_keys and name in cells):
                 continue
@@ -130,10 +134,14 @@ class Question(ABC, Generic[Released]):
             A line for each fact.
         """
         steps: list[Any] = list(self.plan(schema).leaves())
-        lines = [str(self), *(f"{name}: {schema.kind(name).rule}" for name in self.used)]
+        lines = [str(self), *(f"{name}: {schema.rule(name)}" for name in self.used)]
         if schema.person is not None:
-            row_limit = f"{schema.rows_per_person} row" + "s" * (schema.rows_per_person > 1)
-            lines.append(f"of each {schema.person!r} the first {row_limit} that can count")
+            rows, few = schema.rows_per_person, ""
+            if schema.groups_per_person is not None and self.keys:
+                rows //= schema.groups
+                few = f" in each of the first {schema.groups} groups"
+            row_limit = f"{rows} row" + "s" * (rows > 1)
+            lines.append(f"of each {schema.person!r} the first {row_limit}{few} that can count")
         lines.append(f"neighbours: {schema.unit}{self._known(schema)}")
         lines += self._noise_lines(schema, steps)
         return "\n  ".join([*lines, f"costs {self._cost}"])
@@ -185,6 +193,44 @@ class Question(ABC, Generic[Released]):
                 with ledger.reserving(plan, label):
                     return self._released(ledger, schema, steps, facts, None)
             return self._released(ledger, schema, steps, facts, label)
+
+    @property
+    def cost(self) -> str:
+        """What the answer may cost, in words."""
+        return str(self._cost)
+
+    def costing(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        scale: float | None = None,
+    ) -> Self:
+        """Return the question at another cost, or at one where none was said.
+
+        Parameters
+        ----------
+        epsilon, delta : float, optional
+            The privacy that the answer may cost.
+        rho : float, optional
+            The privacy that it may cost as zero-concentrated rho; not of quantiles and `top_k`.
+        scale : float, optional
+            The scale of the noise, in place of a cost; of sums only.
+
+        Returns
+        -------
+        Question
+            The same in all else.
+        """
+        cost = dataclasses.replace(self._cost, epsilon=epsilon, delta=delta, rho=rho, scale=scale)
+        cost.check_stated()
+        if any(field.name == "guarantee" for field in dataclasses.fields(self)):
+            return cast("Self", dataclasses.replace(cast("Any", self), guarantee=cost))
+        if cost.epsilon is None:
+            raise ParameterError("epsilon", None, "given: this question has no rho or scale")
+        changed = dataclasses.replace(cast("Any", self), epsilon=cost.epsilon, delta=cost.delta)
+        return cast("Self", changed)
 
     def group_by(self, keys: Any) -> Self:
         """Return the question for every group of rows.

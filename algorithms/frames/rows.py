@@ -1,374 +1,210 @@
-"""Rows as a schema declares them: clipped, with labels as numbers, and cut for each person.
+"""Rows as a schema declares them, in expressions of Narwhals that every engine evaluates.
 
-A column is read in two steps.  `raw_column` makes numbers of it: floats with NaN where a value is
-missing, or for each row the index of its label.  `declared_values` clips them to the public bounds
-and fills gaps, or drops their rows, as the schema says.  Of the rows of a person that are left, the
-first ones count (`rows_beyond`).
+A column is read as numbers or as texts (`typed`), clipped or compared with its labels by its kind,
+and a row without a value fills the gap or does not count.  Of the rows of a person that are left
+the first count, as many as the schema says (`first_rows`): a function of that person's rows alone.
+
+Engines differ in what they leave open: NaN is a missing value here, on every engine; halves are
+rounded up; what is added up are whole numbers.  docs/frames.md lists these rules.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-import re
-import uuid
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import narwhals as nw
-import numpy as np
-from numpy.typing import NDArray
 
-from algorithms.frames.columns.dates import Date
-from algorithms.frames.columns.keys import LONGEST_KEY, Key, SelectedKeys
-from algorithms.frames.columns.kinds import DROP, ColumnKind
-from algorithms.frames.columns.numbers import Integer
+from algorithms.frames.columns.dates import Date, days_since
+from algorithms.frames.columns.keys import Key
+from algorithms.frames.columns.kinds import DROP, ColumnKind, whole
 from algorithms.frames.conditions import Condition
-from algorithms.frames.schema import Schema
+from algorithms.frames.schema import HASH, Schema
 
-NO_LABEL = -1  # the code of a missing value, and of one that is no label of its column
-DAY = 86_400_000  # milliseconds
-LARGE = 1e290  # the sum of 2^32 such numbers is finite
-BLOCK = 2**15  # rows at a time: a block fits into a processor's cache
-Values = dict[str, NDArray[Any]]
-SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
-
-
-class Rows(ABC):
-    """Rows that count, as a schema declares them."""
-
-    @abstractmethod
-    def kept(self) -> tuple[Values, NDArray[np.intp]]:
-        """Return the columns as declared of all rows that count, and the number of each person."""
-
-    @abstractmethod
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
-        """Yield the columns as declared, and the number, of the rows that count of each block."""
+PRIME = 2**31 - 1  # products of numbers below it are below 2^62
+# Columns of rows beside those that are used, which are named c0, c1 and so on.
+PERSON, ORDER, PLACE, RANK = "person", "order", "place", "rank"
+WITHOUT = "without"  # 1 where a row has no value of the column that orders rows
+Values = Mapping[str, nw.Expr]
 
 
-class DeclaredRows(Rows):
-    """The rows of a frame that count, in blocks.
+class Reading(NamedTuple):
+    """Which rows count, and as what."""
 
-    A row counts if it names a person, has a value in every column that is used, fulfils the
-    condition, and is one of the first of its person that do so.  All but the last depends on the
-    row alone, and the last on the rows of its person alone: other persons do not change the cut.
+    used: tuple[str, ...]  # the columns that a statistic needs
+    where: Condition | None  # which rows are asked for; None for all
+    schema: Schema
+    groups: Mapping[str, nw.Expr] = MappingProxyType({})  # of which a person may have only some
 
-    Parameters
-    ----------
-    frame : data frame
-        Of pandas, polars or Arrow.
-    used : iterable of str
-        The columns to read.
-    where : Condition or None
-        Which rows count.
-    schema : Schema
-        What is public of the columns.
-    """
+    @property
+    def values(self) -> dict[str, nw.Expr]:
+        """The columns of rows that count, by the name that the frame has for them."""
+        schema = self.schema
+        values = {name: nw.col(f"c{i}") for i, name in enumerate(schema.sources(self.used))}
+        missing = {n: nw.col(f"n{i}") for i, n in enumerate(schema.asked_missing(self.used))}
+        for name in set(self.used) & set(schema.formulas):
+            values[name] = schema.formulas[name].value(values, missing)
+        return values
 
-    def __init__(
-        self, frame: Any, used: Iterable[str], where: Condition | None, schema: Schema
-    ) -> None:
-        table = nw.from_native(frame, eager_only=True)
-        self._schema, self._where, self._rows = schema, where, len(table)
-        self._columns = {name: raw_column(table[name], schema.kind(name)) for name in used}
-        # Rows within the limit of their persons; None if all are.
-        self._first: NDArray[np.bool_] | None = None
-        self._persons = None
-        if schema.person is not None:
-            self._persons = persons_of(table, schema.person)
-            self._first = self._first_of_persons(self._persons, schema.person)
+    @property
+    def kinds(self) -> dict[str, ColumnKind]:
+        """The kinds of the columns that are read, by the names that they get."""
+        return {c: self.schema.kind(n) for c, n in self.columns.items() if c[0] in "cn"}
 
-    def kept(self) -> tuple[Values, NDArray[np.intp]]:
-        """Return the columns as declared of all rows that count, and the number of each person."""
-        values, persons = self.of_persons()
-        return values, persons if isinstance(persons, np.ndarray) else person_numbers(persons)
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns of the frame that are read, by the names that they get."""
+        columns = {f"c{i}": name for i, name in enumerate(self.schema.sources(self.used))}
+        missing = self.schema.asked_missing(self.used)
+        columns |= {f"n{i}": name for i, name in enumerate(missing)}
+        if self.schema.person is not None:
+            columns[PERSON] = self.schema.person
+            if self.schema.order not in {None, HASH}:
+                columns[ORDER] = self.schema.order
+        return columns
 
-    def of_persons(self) -> tuple[Values, Any]:
-        """Return the columns as declared of all rows that count, and the column of persons.
+    def read(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Return numbers and texts of the columns, which have their new names."""
+        types = frame.collect_schema()
+        columns = [typed(nw.col(c), types[c], kind) for c, kind in self.kinds.items()]
+        columns += [plain(nw.col(name), types[name]) for name in (PERSON, PLACE) if name in types]
+        if ORDER in types:
+            order = plain(nw.col(ORDER), types[ORDER])
+            without = order.is_null()
+            without = without | order.is_nan() if types[ORDER].is_float() else without
+            columns.append(nw.when(without).then(1).otherwise(0).alias(WITHOUT))
+            columns.append(nw.when(~without).then(order).alias(PLACE))
+        return frame.select(*columns) if columns else frame
 
-        Where each row is a person, the places of the rows in place of persons.
+    def counted(self, read: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Return the rows that may count, as declared; those of a person are not cut yet."""
+        kinds = {c: kind for c, kind in self.kinds.items() if c[0] == "c"}
+        missing = {c: kind for c, kind in self.kinds.items() if c[0] == "n"}
+        needed = [k.present(nw.col(c)) for c, k in kinds.items() if k.filled == DROP]
+        if self.schema.person is not None:
+            needed.append(~nw.col(PERSON).is_null())
+        rows = read.filter(*needed) if needed else read
+        if kinds:
+            rows = rows.with_columns(**{c: as_declared(nw.col(c), k) for c, k in kinds.items()})
+        if missing:
+            present = {c: nw.when(kind.present(nw.col(c))) for c, kind in missing.items()}
+            flags = {
+                c: then.then(nw.lit(0.0)).otherwise(nw.lit(1.0)) for c, then in present.items()
+            }
+            rows = rows.with_columns(**flags)
+        return (
+            rows if self.where is None else rows.filter(self.where.holds(self.values, self.schema))
+        )
+
+    def cut(self, rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Return the first rows of each person, with their rank; all where each row is a person."""
+        if self.schema.person is None:
+            return rows
+        types = rows.collect_schema()
+        names = types.names()
+        order = [name for name in (WITHOUT, PLACE) if name in names]
+        if order != [PLACE]:  # rows of one place, or of none, are ordered by a hash, then by values
+            columns = [name for name in names if name not in {PERSON, PLACE, WITHOUT}]
+            rows, order = (
+                rows.with_columns(hash=self._hash(types[PERSON])),
+                [*order, "hash", *columns],
+            )
+        if self.schema.groups_per_person is None or not self.groups:
+            return first_rows(rows, order, self.schema.rows_per_person)
+        # All rows are ranked, then the first groups of each person, and the first rows of each.
+        ranked = first_rows(rows.with_columns(**self.groups), order, None)
+        begins = ranked.group_by(PERSON, *self.groups).agg(nw.col(RANK).min().alias("begin"))
+        few = first_rows(begins, ["begin"], self.schema.groups).drop(RANK)
+        joined = ranked.join(few, on=[PERSON, *self.groups], how="inner")
+        limit = self.schema.rows_per_person // self.schema.groups
+        placed = joined.rename({RANK: "ranked"})
+        return first_rows(placed, ["ranked"], limit, [PERSON, *self.groups])
+
+    def _hash(self, named: Any) -> nw.Expr:
+        """Return a hash of what a row has, in arithmetic of whole numbers that engines share.
+
+        It differs from person to person where those are whole numbers, which ``named`` says.
         """
-        values, keep = self._declared(slice(0, self._rows))
-        keep = both(keep, self._first)
-        index = np.arange(self._rows) if keep is None else np.flatnonzero(keep)
-        counted_values = {name: column[index] for name, column in values.items()}
-        name = self._schema.person
-        if self._persons is None or name is None:
-            return counted_values, index
-        return counted_values, self._persons[index][name]
-
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[Values, int]]:
-        """Yield the columns as declared, and the number, of the rows that count of each block.
-
-        They are overwritten by the next block.
-        """
-        block_rows = min(size, self._rows)
-        memory = {name: np.empty(block_rows) for name in self._columns}
-        for start in range(0, max(1, self._rows), size):  # of no rows one block
-            block = slice(start, min(start + size, self._rows))
-            values, keep = self._declared(block, memory)
-            if self._first is not None:
-                keep = both(keep, self._first[block])
-            if keep is None:
-                yield values, block.stop - start
+        code = nw.lit(1, nw.Int64)
+        if named.is_integer() and named not in {nw.UInt64, nw.UInt128, nw.Int128}:
+            code = nw.col(PERSON).cast(nw.Int64) % PRIME
+        for name, value in self.values.items():
+            kind = self.schema.kind(name)
+            if isinstance(kind, Key):
+                continue  # equal hashes are ordered by the keys themselves
+            if kind.bounds is None:
+                number = label_code(value, kind.texts, 0)
             else:
-                counted_values = {name: column[keep] for name, column in values.items()}
-                yield counted_values, int(np.count_nonzero(keep))
-
-    def _declared(
-        self, block: slice, memory: Values | None = None
-    ) -> tuple[Values, NDArray[np.bool_] | None]:
-        """Return columns as declared, and which rows may count; None if all may."""
-        keep: NDArray[np.bool_] | None = None
-        values: Values = {}
-        for name, column in self._columns.items():
-            raw = column[block]
-            out = None if memory is None else memory[name][: raw.size]
-            values[name], countable = declared_values(raw, self._schema.kind(name), out)
-            keep = both(keep, countable)
-        if self._where is not None:
-            keep = both(keep, self._where.holds(values, self._schema))
-        return values, keep
-
-    def _first_of_persons(self, persons: nw.DataFrame[Any], name: str) -> NDArray[np.bool_] | None:
-        """Return which rows are among the first of their persons that may count."""
-        keep = ~persons[name].is_null().to_numpy()
-        for start in range(0, self._rows, BLOCK):
-            block = slice(start, min(start + BLOCK, self._rows))
-            keep[block] = both(keep[block], self._declared(block)[1])
-        rows = None if keep.all() else np.flatnonzero(keep)
-        cut = rows_beyond(
-            persons if rows is None else persons[rows], name, self._schema.rows_per_person
-        )
-        if rows is None and not cut.size:
-            return None
-        keep[cut if rows is None else rows[cut]] = False
-        return keep
+                low, high = kind.bounds
+                number = whole((value / 2 - low / 2) / (high / 2 - low / 2) * (PRIME - 1))
+            code = (code * 1_103_515_245 + number.cast(nw.Int64)) % PRIME
+            code = (code * code + 12_345) % PRIME
+        return code
 
 
-def persons_of(table: nw.DataFrame[Any], name: str) -> nw.DataFrame[Any]:
-    """Return the column of persons; names as texts where it holds objects or categories."""
-    persons = table.select(name)
-    cells = cells_of_objects(persons[name])
-    if cells is not None:
-        import pandas as pd
-
-        names = pd.Series(persons_of_objects(cells), dtype=object, name=name)
-        return nw.from_native(names.to_frame(), eager_only=True)
-    return persons
+def label_code(value: nw.Expr, texts: Sequence[str | float], first: int) -> nw.Expr:
+    """Return the index of labels, counted from ``first`` on, as a sum of halves; else 0."""
+    if len(texts) == 1:
+        return nw.when(value == texts[0]).then(nw.lit(first)).otherwise(nw.lit(0))
+    half = len(texts) // 2
+    return label_code(value, texts[:half], first) + label_code(value, texts[half:], first + half)
 
 
-def both(
-    first: NDArray[np.bool_] | None, second: NDArray[np.bool_] | None
-) -> NDArray[np.bool_] | None:
-    """Return where both masks are True; None stands for a mask that is True everywhere."""
-    if first is None or second is None:
-        return second if first is None else first
-    return first & second
-
-
-def raw_column(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
-    """Return numbers as floats, NaN where one is missing; or the index of every row's label.
-
-    Private keys are strings instead, empty where one is missing.
-    """
-    if isinstance(kind, Key):
-        return key_strings(series)
-    if isinstance(kind, SelectedKeys):
-        code_of_label = {str(cell): i for i, cell in enumerate(kind.labels)}
-        codes = (code_of_label.get(cell, NO_LABEL) for cell in key_strings(series))
-        return np.fromiter(codes, np.intp, len(series))
-    if kind.bounds is None:
-        return label_codes(series, kind)
-    if isinstance(kind, Date):
-        return days_of(series)
-    if series.implementation.is_pyarrow():
-        # A safe cast of Arrow refuses a column that has a whole number beyond 2^53.
-        floats: NDArray[Any] = series.to_native().cast("float64", safe=False).to_numpy()
-        return floats
-    return (series if series.dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
-
-
-def declared_values(
-    column: NDArray[Any], kind: ColumnKind, out: NDArray[Any] | None = None
-) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return a column as declared, and where it has a value; None if it has one everywhere.
-
-    Numbers are written to ``out`` where it is given.
-    """
-    filled: Any = kind.filled
-    if isinstance(kind, Key):
-        gap = column == ""
-    elif kind.bounds is None:
-        gap = column == NO_LABEL
-        filled = kind.labels.index(filled) if filled != DROP else filled
+def first_rows(
+    rows: nw.LazyFrame[Any],
+    order: Sequence[str],
+    limit: int | None,
+    within: Sequence[str] = (PERSON,),
+) -> nw.LazyFrame[Any]:
+    """Return the first rows of each person in an order, with their rank from 1 on."""
+    if rows.implementation.is_pyarrow():  # Arrow has no windows: equal persons are neighbours
+        table = rows.collect().sort(*within, *order).with_row_index("index")
+        differs = [nw.col(name) != nw.col(name).shift(1) for name in within]
+        begins = nw.any_horizontal(*differs, ignore_nulls=False).fill_null(True)
+        starts = nw.when(begins).then(nw.col("index")).otherwise(0).cum_max()
+        table = table.with_columns((nw.col("index") - starts + 1).alias(RANK))
+        ranked = table.drop("index").lazy()
     else:
-        column = np.clip(column, *kind.bounds, out=out)
-        if isinstance(kind, Integer):
-            np.rint(column, out=column)
-        # One NaN makes the whole sum NaN, and clipped numbers have no infinite sum.  A product
-        # would start the threads of BLAS.
-        if max(map(abs, kind.bounds)) < LARGE and not math.isnan(column.sum()):
-            return column, None
-        gap = np.isnan(column)
-    if not gap.any():
-        return column, None
-    return (column, ~gap) if filled == DROP else (np.where(gap, filled, column), None)
+        # In pandas the column that is counted must not be one of the order: it is overwritten.
+        rank = nw.col(RANK).cum_count().over(*within, order_by=order)
+        ranked = rows.with_columns(nw.lit(1).alias(RANK)).with_columns(rank.alias(RANK))
+    return ranked if limit is None else ranked.filter(nw.col(RANK) <= limit)
 
 
-def key_strings(series: nw.Series[Any]) -> NDArray[np.object_]:
-    """Return private keys as strings, empty where one is missing, empty or too long."""
-    keys = np.empty(len(series), dtype=object)
-    cells = cells_of_objects(series)
-    if cells is None and series.dtype.is_numeric():
-        keys[:] = list(map(str, series.to_list()))
-        keys[series.is_null().to_numpy()] = ""
-        return keys
-    # Arrays of strings drop a null byte at the end of a string.
-    keys[:] = [
-        str(cell) if is_text(cell) and 0 < len(cell) <= LONGEST_KEY and cell[-1] != "\0" else ""
-        for cell in (series.to_list() if cells is None else cells)
-    ]
-    return keys
+def plain(column: nw.Expr, dtype: Any) -> nw.Expr:
+    """Return categories as texts, and times with a zone as the clock shows there."""
+    if dtype in {nw.Categorical, nw.Enum}:
+        return column.cast(nw.String)
+    if dtype == nw.Datetime and dtype.time_zone is not None:
+        return column.dt.replace_time_zone(None)
+    return column
 
 
-def days_of(series: nw.Series[Any]) -> NDArray[np.float64]:
-    """Return the days since 1970 of every row; NaN where there is none."""
-    if series.dtype == nw.Date:
-        # Whole days are converted: libraries cannot convert the milliseconds of far dates.
-        whole_days = series.to_arrow().cast("date32").cast("int32")
-        return np.asarray(whole_days.cast("float64").to_numpy(zero_copy_only=False))
-    dtype: Any = series.dtype
-    if dtype != nw.Datetime or dtype.time_zone is not None:
-        # narwhals cannot read some names of time zones of pandas, such as America/New_York.
-        series = series.dt.replace_time_zone(None)
-    gap = series.is_null().to_numpy()
-    ticks = series.dt.timestamp("ms").cast(nw.Float64).to_numpy()
-    days: NDArray[np.float64] = np.floor(ticks / DAY)
-    return np.where(gap, np.nan, days)
+def typed(column: nw.Expr, dtype: Any, kind: ColumnKind) -> nw.Expr:
+    """Return a column as floats, or as texts where its labels are."""
+    column = plain(column, dtype)
+    if isinstance(kind, Date) and dtype != nw.Float64:
+        return days_of(column, kind)
+    if not kind.numeric:
+        return column.cast(nw.String) if dtype.is_numeric() else column
+    return column if dtype == nw.Float64 else column.cast(nw.Float64)
 
 
-def label_codes(series: nw.Series[Any], kind: ColumnKind) -> NDArray[Any]:
-    """Return the index of every row's label; -1 where it has none of them."""
-    labels = list(kind.labels)
-    cells = cells_of_objects(series)
-    if cells is not None:
-        place_of = label_place(labels, NO_LABEL)
-        return np.fromiter(map(place_of, cells), np.intp, len(cells))
-    if series.dtype == nw.Boolean:
-        truth = series.cast(nw.Float64).to_numpy()
-        return np.where(np.isnan(truth), NO_LABEL, truth).astype(np.intp)
-    if isinstance(labels[0], str) and series.dtype != nw.String:
-        series = series.cast(nw.String)
-    codes = series.replace_strict(
-        labels, list(range(len(labels))), default=NO_LABEL, return_dtype=nw.Int64
-    )
-    return codes.to_numpy()
+def days_of(column: nw.Expr, kind: Date) -> nw.Expr:
+    """Return the days since 1970 of dates; of years beyond the bounds those of the next year."""
+    low, high = int(kind.low[:4]), int(kind.high[:4])
+    year = column.dt.year().cast(nw.Float64).clip(low - 1.0, high + 1.0)
+    before = year - 1  # leap days are those of the years before
+    leaps = (before / 4).floor() - (before / 100).floor() + (before / 400).floor()
+    start = float(days_since("0001-01-01"))
+    return before * 365 + leaps + (start - 1) + column.dt.ordinal_day().cast(nw.Float64)
 
 
-def rows_beyond(persons: nw.DataFrame[Any], name: str, limit: int) -> NDArray[np.intp]:
-    """Return the index of each row that follows ``limit`` or more rows of the same person."""
-    series = persons[name]
-    if series.dtype in {nw.Categorical, nw.Enum}:
-        persons = persons.with_columns(nw.col(name).cast(nw.String))
-    if series.dtype.is_numeric():
-        codes = numbered(series.to_numpy())
-    elif persons.implementation.is_pyarrow():
-        codes = persons[name].to_native().combine_chunks().dictionary_encode().indices.to_numpy()
-    else:
-        index_name = f"{name}_"
-        counted = persons.with_row_index(index_name).select(
-            nw.col(index_name).cum_count().over(name)
-        )
-        return np.flatnonzero(counted[index_name].to_numpy() > limit)
-    return places_beyond(codes, limit)
-
-
-def places_beyond(codes: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
-    """Return the index of each number that follows ``limit`` or more equal numbers."""
-    # Only the rows of persons with too many rows are sorted.
-    crowded = np.flatnonzero(np.bincount(codes)[codes] > limit)
-    order = crowded[np.argsort(codes[crowded], kind="stable")]
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    lengths = np.diff(starts, append=order.size)
-    rank_of_row = np.arange(order.size) - np.repeat(starts, lengths)
-    return order[rank_of_row >= limit]
-
-
-def person_numbers(series: nw.Series[Any]) -> NDArray[np.intp]:
-    """Return a number for each person."""
-    if series.dtype.is_numeric():
-        return numbered(series.to_numpy())
-    codes: dict[Any, int] = {}
-    return np.array(
-        [codes.setdefault(person, len(codes)) for person in series.to_list()], dtype=np.intp
-    )
-
-
-def numbered(persons: NDArray[Any]) -> NDArray[np.intp]:
-    """Return small codes in place of the numbers of persons."""
-    if persons.size and persons.dtype.kind in "iu":
-        low, high = int(persons.min()), int(persons.max())
-        if high - low < 8 * persons.size and -(2**62) < low <= high < 2**62:
-            return persons.astype(np.intp) - low
-    return np.unique(persons, return_inverse=True)[1]
-
-
-def cells_of_objects(series: nw.Series[Any]) -> list[Any] | None:
-    """Return the cells of a column of Python objects, also if they are categories; else None.
-
-    The type of the column decides, not what narwhals infers from its rows.
-    """
-    native = series.to_native()
-    kind = getattr(native, "dtype", None)
-    categories: Any = getattr(kind, "categories", None)  # of pandas, and of an Enum of polars
-    if getattr(getattr(categories, "dtype", None), "hasobject", False):
-        names = [*categories, None]  # code -1 is missing
-        return [names[code] for code in native.cat.codes.tolist()]
-    if getattr(kind, "hasobject", False) or series.dtype == nw.Object:
-        return list(native)
-    return None
-
-
-def is_text(cell: Any) -> bool:
-    """Return whether a cell is a text that can be encoded."""
-    return isinstance(cell, str) and SURROGATES.search(cell) is None
-
-
-def label_place(labels: Iterable[Any], none: int) -> Callable[[Any], int]:
-    """Return a function that gives the index of a cell's label, ``none`` where it is no label."""
-    indices = {label: index for index, label in enumerate(labels)}
-    texts = any(isinstance(label, str) for label in indices)
-
-    def place_of(cell: Any) -> int:
-        # a number is the label that it is equal to, as in columns of numbers
-        comparable = isinstance(cell, str) if texts else isinstance(cell, int | float | np.bool_)
-        return indices.get(cell, none) if comparable else none
-
-    return place_of
-
-
-def person_of(cell: Any) -> str | None:
-    """Return the name of the person that a cell names; None if it names none.
-
-    Different names stay different: a float is none, since large whole numbers are one float.
-    """
-    if isinstance(cell, str):
-        return "text " + cell if is_text(cell) else None
-    if isinstance(cell, bool | np.bool_):
-        return None
-    if isinstance(cell, int | np.integer):
-        return f"number {int(cell)}"
-    if isinstance(cell, bytes | bytearray):
-        return "bytes " + cell.hex()
-    if isinstance(cell, uuid.UUID):
-        return f"uuid {cell.int}"
-    if type(cell) is dt.date:
-        return f"date {cell.isoformat()}"
-    return None
-
-
-def persons_of_objects(cells: Iterable[Any]) -> NDArray[np.object_]:
-    """Return the names of the persons of some cells, None where there is none."""
-    return np.fromiter((person_of(cell) for cell in cells), dtype=object)
+def as_declared(column: nw.Expr, kind: ColumnKind) -> nw.Expr:
+    """Return values as the kind declares them, and what a missing one counts as."""
+    declared = kind.declared(column)
+    if kind.filled == DROP:
+        return declared
+    filled = kind.filled if isinstance(kind.filled, str) else float(kind.filled)
+    return nw.when(kind.present(column)).then(declared).otherwise(nw.lit(filled))

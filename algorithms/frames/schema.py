@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -21,9 +21,12 @@ from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import NUMBERS, TEXTS, ColumnKind
 from algorithms.frames.columns.labels import Category, Flag
 from algorithms.frames.columns.numbers import Integer, Number
+from algorithms.frames.formulas import MISSING as MISSING_VALUE
+from algorithms.frames.formulas import Formula
 from dp_attest.public_names import nearest_name
 
 ROWS = IntegerRange(1, 2**20)
+HASH = "hash"  # rows of a person are in the order of a hash of what they have
 ARTICLES = {"integer": "an"}
 # Types that cannot identify persons: libraries cannot compare their values, or their ends are
 # floats.
@@ -32,10 +35,12 @@ NO_NAMES = re.compile(
 )
 # Two whole numbers beyond 2^53 may be the same float, so two persons would be one.
 FLOATS = re.compile(r"float\d*|double|halffloat|decimal\d*")
+PLACES = rf"{NUMBERS}|{TEXTS.removeprefix('object|')}|{Date.types}"  # types that order rows
 KINDS: dict[str, type[Any]] = {
     kind.kind: kind for kind in (Number, Integer, Date, Flag, Category, Key)
 }
-FACTS = ("person", "rows_per_person", "relation")
+FACTS = ("person", "rows_per_person", "relation", "order", "groups_per_person",
+         "rows_per_person_and_group")  # fmt: skip
 
 
 @final
@@ -53,11 +58,20 @@ class Schema:
         The column that names the person whose row it is; each row is a person's only one without
         it.  A row that names none does not count.
     rows_per_person : int
-        How many rows of a person count at most: the first that a statistic could use, in the order
-        of the frame.
+        How many rows of a person count at most: the first that a statistic could use.
     relation : {"add-remove", "replace-one"}
         Neighbouring frames differ by all rows of one person: they are there or not, or they are
         those of another person.
+    order : str, optional
+        The column that orders the rows of a person, such as a time; those without a value come
+        last.  "hash" orders them by a hash of what they have.  By default it is the order of the
+        frame, which tables of a database do not have.
+    groups_per_person, rows_per_person_and_group : int, optional
+        In place of ``rows_per_person``: how many groups of a question a person has at most, and
+        rows in each.  Their product is ``rows_per_person``.  Sums by groups get less Gaussian
+        noise so: it grows with the root of the number of groups.
+    formulas : dict, optional
+        What columns follow from, by name; `derive` gives it, with their kinds.
 
     Examples
     --------
@@ -72,6 +86,9 @@ class Schema:
     person: str | None
     rows_per_person: int
     relation: Adjacency
+    order: str | None
+    groups_per_person: int | None
+    formulas: Mapping[str, Formula]
 
     def __init__(
         self,
@@ -79,6 +96,10 @@ class Schema:
         person: str | None = None,
         rows_per_person: int = 1,
         relation: str = Adjacency.ADD_REMOVE,
+        order: str | None = None,
+        groups_per_person: int | None = None,
+        rows_per_person_and_group: int | None = None,
+        formulas: Mapping[str, Formula] = MappingProxyType({}),
     ) -> None:
         allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
@@ -89,21 +110,134 @@ class Schema:
         if person is not None and (not isinstance(person, str) or not person):
             raise ParameterError("person", person, "the name of a column, or None")
         rows = ROWS.check("rows_per_person", rows_per_person)
+        if groups_per_person is not None or rows_per_person_and_group is not None:
+            if rows > 1:
+                allowed = "left out, where groups_per_person is given: it is the product of both"
+                raise ParameterError("rows_per_person", rows_per_person, allowed)
+            groups = ROWS.check("groups_per_person", groups_per_person)
+            group_rows = ROWS.check("rows_per_person_and_group", rows_per_person_and_group or 1)
+            rows = ROWS.check("groups_per_person * rows_per_person_and_group", groups * group_rows)
         if rows > 1 and person is None:
             raise ParameterError("person", None, "the column that says whose row it is")
+        if order is not None and (person is None or not isinstance(order, str) or not order):
+            allowed = 'the name of a column, or "hash", where a column names persons'
+            raise ParameterError("order", order, allowed)
         object.__setattr__(self, "columns", MappingProxyType(dict(columns)))
+        object.__setattr__(self, "formulas", MappingProxyType(dict(formulas)))
         object.__setattr__(self, "person", person)
         object.__setattr__(self, "rows_per_person", rows)
         checked = check_relation("relation", relation, RECORD_RELATIONS)
         object.__setattr__(self, "relation", checked)
+        object.__setattr__(self, "order", order)
+        object.__setattr__(self, "groups_per_person", groups_per_person)
 
     def __hash__(self) -> int:
-        facts = (self.person, self.rows_per_person, self.relation)
-        return hash((tuple(self.columns.items()), *facts))
+        facts = {**self._facts, "formulas": tuple(self.formulas.items())}
+        return hash((tuple(self.columns.items()), *facts.values()))
 
     def __reduce__(self) -> tuple[object, ...]:
-        facts = (self.person, self.rows_per_person, str(self.relation))
-        return Schema, (dict(self.columns), *facts)
+        return Schema, (
+            dict(self.columns),
+            *{**self._facts, "formulas": dict(self.formulas)}.values(),
+        )
+
+    @property
+    def groups(self) -> int:
+        """How many groups of a question a person has at most."""
+        return self.rows_per_person if self.groups_per_person is None else self.groups_per_person
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        """The arguments that it was made with, but the columns."""
+        ungrouped = self.groups_per_person is None
+        group_rows = None if ungrouped else self.rows_per_person // self.groups
+        return {
+            "person": self.person,
+            "rows_per_person": self.rows_per_person if ungrouped else 1,
+            "relation": str(self.relation),
+            "order": self.order,
+            "groups_per_person": self.groups_per_person,
+            "rows_per_person_and_group": group_rows,
+            "formulas": self.formulas,
+        }
+
+    def with_columns(self, columns: Mapping[str, ColumnKind]) -> Schema:
+        """Return the schema of the same persons with other columns.
+
+        Parameters
+        ----------
+        columns : dict
+            The kind of every column, by name.
+
+        Returns
+        -------
+        Schema
+            It protects the same.
+        """
+        return Schema(columns, **self._facts)
+
+    def derive(self, **formulas: Formula) -> Schema:
+        """Return the schema with further columns, each of which follows from others.
+
+        Parameters
+        ----------
+        **formulas : Formula
+            By the name of the new column, such as ``cost=col("price") * col("count")``,
+            ``unknown=col("age").is_null()`` or ``month=col("day").dt.month()``.
+
+        Returns
+        -------
+        Schema
+            The kinds of the new columns follow from those of the others: they need no bounds.
+        """
+        columns = dict(self.columns)
+        for name, derived in formulas.items():
+            if not isinstance(derived, Formula) or name in columns:
+                allowed = "a formula, such as col('price') * col('count'), under a new name"
+                raise ParameterError(name, type(derived), allowed)
+            for source in derived.columns:
+                if source in self.formulas:
+                    allowed = "of columns of the frame: put the other formula in its place"
+                    raise ParameterError(name, source, allowed)
+            columns[name] = derived.kind(self.kind)
+        facts = {**self._facts, "formulas": {**self.formulas, **formulas}}
+        return Schema(columns, **facts)
+
+    def sources(self, used: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns of the frame that some columns follow from, or that they are.
+
+        Parameters
+        ----------
+        used : iterable of str
+            Names of columns.
+
+        Returns
+        -------
+        tuple of str
+            Without those of which only is asked whether they are missing.
+        """
+        sources = [
+            source
+            for name in used
+            for source in (self.formulas[name].columns if name in self.formulas else [name])
+        ]
+        return tuple(dict.fromkeys(sources))
+
+    def asked_missing(self, used: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns of the frame of which is asked whether they are missing.
+
+        Parameters
+        ----------
+        used : iterable of str
+            Names of columns.
+
+        Returns
+        -------
+        tuple of str
+            Their names.
+        """
+        formulas = [self.formulas[name] for name in used if name in self.formulas]
+        return tuple(dict.fromkeys(f.parts[0] for f in formulas if f.operation == MISSING_VALUE))
 
     @classmethod
     def from_toml(cls, path: str) -> Self:
@@ -139,9 +273,13 @@ class Schema:
         str
             The text, which `from_toml` reads.
         """
-        facts = {"rows_per_person": self.rows_per_person, "relation": str(self.relation)}
-        named = facts if self.person is None else {"person": self.person, **facts}
-        return write_schema(named, self.columns, path)
+        if self.formulas:
+            allowed = "a schema without derived columns: derive them when it was read"
+            raise ParameterError("schema", list(self.formulas), allowed)
+        facts = {n: fact for n, fact in self._facts.items() if fact is not None and n != "formulas"}
+        if self.groups_per_person is not None:
+            del facts["rows_per_person"]
+        return write_schema(facts, self.columns, path)
 
     @property
     def unit(self) -> str:
@@ -178,7 +316,26 @@ class Schema:
             raise ParameterError("column", type(name), "the name of a column that is declared")
         raise ParameterError("column", name, f"declared in the schema{near(name, self.columns)}")
 
-    def check_frame(self, facts: FrameFacts | None, used: Iterable[str]) -> None:
+    def rule(self, name: str) -> str:
+        """Return how the values of a column count, in words.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        str
+            What it follows from, or what is clipped and missing.
+        """
+        if name not in self.formulas:
+            return self.kind(name).rule
+        kind = self.kind(name)
+        ends = "" if kind.bounds is None else f", {kind.bounds[0]:g} .. {kind.bounds[1]:g}"
+        return f"{self.formulas[name]!r}{ends}"
+
+    def check_frame(self, facts: FrameFacts | None, used: Sequence[str]) -> None:
         """Refuse a frame whose columns are not those of the schema; no row is looked at.
 
         Parameters
@@ -196,14 +353,31 @@ class Schema:
         if facts is None:
             allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
             raise ParameterError("ledger", "arrays", allowed)
-        needed = [*used, *([] if self.person is None else [self.person])]
-        for name in needed:
-            if name not in facts.types:
+        sources = [*self.sources(used), *self.asked_missing(used)]
+        order = None if self.order == HASH else self.order
+        extra = {"person": self.person, "order": order}
+        for argument, name in [*(("column", name) for name in sources), *extra.items()]:
+            if name is not None and name not in facts.types:
                 allowed = f"a column of the frame{near(name, facts.types)}"
-                raise ParameterError("person" if name == self.person else "column", name, allowed)
+                raise ParameterError(argument, name, allowed)
+        if self.person is not None and self.order is None and not facts.ordered:
+            allowed = (
+                "given, as tables of this engine have no order of rows, and the first rows of a "
+                f"person count: Schema(..., order='a column'), or order={HASH!r}"
+            )
+            raise ParameterError("order", None, allowed)
+        if order is not None and not re.fullmatch(rf"({PLACES})\d*", facts.types[order].lower()):
+            allowed = "a column of numbers, dates, times or texts"
+            raise ParameterError(f"order {order!r}", facts.types[order], allowed)
         named = None if self.person is None else facts.types[self.person]
         if named is not None and NO_NAMES.match(named.lower()):
             allowed = "a column of whole numbers of 64 bits or less, texts, dates or such"
+            raise ParameterError(f"person {self.person!r}", named, allowed)
+        if named is not None and named == "String_of_the_engine":
+            allowed = (
+                "a column of whole numbers on this engine, whose texts may be equal where letters "
+                "differ: two persons would be one"
+            )
             raise ParameterError(f"person {self.person!r}", named, allowed)
         if named is not None and FLOATS.fullmatch(named.lower()):
             allowed = (
@@ -211,7 +385,7 @@ class Schema:
                 "Read it as such from its source, as dtype='Int64' of pandas keeps missing ones"
             )
             raise ParameterError(f"person {self.person!r}", named, allowed)
-        for name in used:
+        for name in sources:
             kind, dtype = self.kind(name), facts.types[name]
             if not kind.fits(dtype):
                 allowed = f"of a type that is {ARTICLES.get(kind.kind, 'a')} {kind.kind}"

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
 from algorithms.base.renamed_parameters import renamed_parameters
-from algorithms.frames.cell_sums import cells_of
 from algorithms.frames.cells import Axis, table_shape
 from algorithms.frames.conditions import Condition
 from algorithms.frames.framed import ListedAnswer, named_cells
@@ -62,7 +60,7 @@ class TopQuery(Question[ListedAnswer]):
     column: str
     k: int
     where: Condition | None
-    epsilon: float
+    epsilon: float | None
     delta: float
     confidence: float
     keys: tuple[Axis, ...] = ()
@@ -95,11 +93,12 @@ class TopQuery(Question[ListedAnswer]):
         A person counts once for each label of a cell, and has at most as many of them as rows.
         """
         size, replaced = math.prod(self._shape(schema)), schema.relation is Adjacency.REPLACE_ONE
+        epsilon = cast("float", self.epsilon)  # `check` refuses a question without a cost
         labels_each = min(schema.rows_per_person, size)
         if not self.keys:
-            return top_k_plan(size, self.k, labels_each, replaced, self.epsilon, self.delta)
+            return top_k_plan(size, self.k, labels_each, replaced, epsilon, self.delta)
         moved = min(labels_each * (2 if replaced else 1), size)
-        return Sequential([count_noise(moved, size, self.epsilon, self.delta)])
+        return Sequential([count_noise(moved, size, epsilon, self.delta)])
 
     def _noise_lines(self, schema: Schema, steps: list[Any]) -> Iterator[str]:
         """Yield the rounds, and the noise."""
@@ -151,21 +150,8 @@ class TopQuery(Question[ListedAnswer]):
         numpy.ndarray of int
             Private: the labels of a cell after those of the cell before.
         """
-        from algorithms.frames.partitions.reduction import Reading, reduced
+        from algorithms.frames.cell_sums import persons_in_cells
+        from algorithms.frames.rows import Reading
 
-        keys = (*self.keys, Axis(self.column))
-        counted = partial(persons_of_cells, keys=keys, schema=schema)
-        persons: NDArray[np.int64]
-        persons = reduced(frame, Reading(self.used, self.where, schema), counted)
-        return persons
-
-
-def persons_of_cells(rows: Any, keys: tuple[Axis, ...], schema: Schema) -> NDArray[np.int64]:
-    """Return how many persons have a row in each cell, of the rows that count."""
-    values, persons = rows.kept()
-    shape = table_shape(keys, schema)
-    size, cells = math.prod(shape), cells_of(values, keys, shape, schema)
-    if (np.diff(persons) <= 0).any():  # some of them have several rows
-        pairs = persons.astype(np.int64) * (size + 1) + cells.astype(np.int64)
-        cells = np.unique(pairs) % (size + 1)  # rows in no cell have an index of their own
-    return np.bincount(cells, minlength=size)[:size]
+        reading = Reading(self.used, self.where, schema)
+        return persons_in_cells(frame, reading, (*self.keys, Axis(self.column)))

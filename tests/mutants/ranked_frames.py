@@ -7,7 +7,8 @@ import numpy as np
 from algorithms.frames import Key, Schema
 from algorithms.frames.private_keys import key_counts, steps_by_keys
 from algorithms.frames.quantile_query import QuantileQuery
-from algorithms.frames.rows import DeclaredRows
+from algorithms.frames.rows import Reading
+from algorithms.frames.sources import source_of
 from algorithms.frames.top_query import TopQuery
 from mechanisms.families.key_counts import KeyCounts
 
@@ -46,8 +47,9 @@ def counts_all_rows(query, frame, schema):
 
 def counts_a_person_for_each_row(query, frame, schema):
     """A label counts as often as a person has it."""
-    values, _ = DeclaredRows(frame, query.used, query.where, schema).kept()
-    return np.bincount(values[query.column], minlength=3)
+    labels = column_of_rows(query, frame, schema, query.column)
+    names = schema.kind(query.column).labels
+    return np.array([(labels == name).sum() for name in names])
 
 
 def labels_of_all_rows(query, frame, schema):
@@ -69,8 +71,8 @@ def takes_all_keys(query, frame, key, schema):
 
 def counts_keys_of_rows(query, frame, key, schema):
     """A key counts as often as a person has it."""
-    values, _ = DeclaredRows(frame, query.used, query.where, schema).kept()
-    names, counts = np.unique(values[key].astype(str), return_counts=True)
+    keys = column_of_rows(query, frame, schema, key)
+    names, counts = np.unique(keys.astype(str), return_counts=True)
     return KeyCounts(names, counts)
 
 
@@ -85,6 +87,12 @@ def noise_for_one_row(query, key, schema):
     """The statistic of a key gets the noise of one row a person."""
     _, noise = steps_by_keys(query, key, of_rows(schema, 1))
     return steps_by_keys(query, key, schema)[0], noise
+
+
+def column_of_rows(query, frame, schema, column):
+    """A column of the rows that count."""
+    rows = source_of(frame, Reading(query.used, query.where, schema)).columns()
+    return rows[f"c{query.used.index(column)}"]
 
 
 def of_rows(schema, rows):

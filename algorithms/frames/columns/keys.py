@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+import narwhals as nw
+
 from accountant.domains import IntegerRange
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
@@ -56,6 +58,11 @@ class Key(ColumnKind):
         """What a missing key counts as: its row is dropped."""
         return DROP
 
+    def present(self, column: nw.Expr) -> nw.Expr:
+        """Return where a row has a key: no null byte at its end, which arrays of strings drop."""
+        length = column.str.len_chars()
+        return (length > 0) & (length <= LONGEST_KEY) & ~column.str.ends_with("\0")
+
     @property
     def rule(self) -> str:
         """What counts as what, in words."""
@@ -82,6 +89,15 @@ class SelectedKeys(ColumnKind):
     def labels(self) -> tuple[str | int, ...]:
         """The keys that were selected."""
         return self.selected
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The keys as texts, as they are read."""
+        return tuple(map(str, self.selected))
+
+    def present(self, column: nw.Expr) -> nw.Expr:
+        """Return where a row has one of the keys."""
+        return column.is_in(list(self.texts))
 
     @property
     def rule(self) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+import narwhals as nw
+
 from accountant.errors import ParameterError
 from algorithms.frames.arguments import answered_class
 from algorithms.frames.columns.kinds import (
@@ -108,6 +110,10 @@ class Category(ColumnKind):
         """The public labels; the label of missing values comes last where it is a further one."""
         complete = self.missing == DROP or self.missing in self.categories
         return self.categories if complete else (*self.categories, self.missing)
+
+    def present(self, column: nw.Expr) -> nw.Expr:
+        """Return where a row has one of the labels."""
+        return column.is_in(list(self.texts))
 
     @property
     def rule(self) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+import narwhals as nw
+
 from accountant.domains import REAL, IntegerRange, Interval
 from accountant.errors import ParameterError
 from algorithms.frames.arguments import answered_class
-from algorithms.frames.columns.kinds import DROP, NUMBERS, ColumnKind, missing_in_words
+from algorithms.frames.columns.kinds import DROP, NUMBERS, ColumnKind, missing_in_words, whole
 
 # The bounds that an `Integer` may have: sums of 2^32 rows then fit into 64 bits.
 WHOLE_BOUND = IntegerRange(-(2**30), 2**30)
@@ -97,6 +99,11 @@ class Integer(ColumnKind):
     def bounds(self) -> tuple[int, int]:
         """The public bounds."""
         return self.low, self.high
+
+    def declared(self, column: nw.Expr) -> nw.Expr:
+        """Return whole numbers within the bounds."""
+        rounded: nw.Expr = whole(ColumnKind.declared(self, column))
+        return rounded
 
     @property
     def rule(self) -> str:

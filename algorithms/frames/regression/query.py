@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
@@ -375,7 +375,7 @@ class RegressionQuery(Question[RegressionAnswer]):
             facts.backend,
         )
 
-    def sums(self, frame: Any, schema: Schema) -> Array:
+    def sums(self, frame: Any, schema: Schema) -> NDArray[np.int64]:
         """Return what is released, before noise: exact sums of whole numbers.
 
         Parameters
@@ -391,13 +391,8 @@ class RegressionQuery(Question[RegressionAnswer]):
             The numbers of each cell after those of the cell before.
         """
         from algorithms.frames.cell_sums import summed_in_cells
-        from algorithms.frames.partitions.reduction import Reading, reduced
+        from algorithms.frames.rows import Reading
 
-        arguments: dict[str, Any] = {
-            "keys": self.keys,
-            "schema": schema,
-            "contributions": self.products(schema),
-        }
-        work = partial(summed_in_cells, largest=STEPS, **arguments)
-        totals: Array = reduced(frame, Reading(self.used, self.where, schema), work)
-        return totals.T.ravel()
+        reading = Reading(self.used, self.where, schema)
+        products = self.products(schema)(reading.values)
+        return summed_in_cells(frame, reading, self.keys, products).T.ravel()

@@ -13,14 +13,14 @@ References: Vu & Slavkovic (2009); docs/proofs/frames.md, section 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, cast, final
+from typing import Any, NamedTuple, cast, final
 
-import numpy as np
+import narwhals as nw
 
-from accountant.numerics import Array
 from algorithms.frames.bases import STEPS
+from algorithms.frames.columns.kinds import whole
 from algorithms.frames.moments import fractions_of
 from algorithms.frames.schema import Schema
 from algorithms.linear_models.sufficient_statistics import StatisticUnits, vector_size
@@ -97,7 +97,7 @@ class RowProducts:
         """
         return math.ceil(STEPS + 2 * math.sqrt(self.size))
 
-    def __call__(self, values: dict[str, Array]) -> Iterator[Array]:
+    def __call__(self, values: Mapping[str, nw.Expr]) -> Iterator[Any]:
         """Yield what each row adds to each sum, in steps, of columns as declared."""
         units, columns = self.units, list(self._columns(values))
         target = self._centred(values, self.target)
@@ -105,23 +105,25 @@ class RowProducts:
             for j, second in enumerate(columns[i:], i):
                 # Entries off the diagonal weigh sqrt 2: the vector is as long as the matrix.
                 weight = (1.0 if i == j else math.sqrt(2)) / units.gram
-                yield np.rint(column * second * (weight * STEPS))
+                yield whole(column * second * (weight * STEPS))
         for column in columns:
-            yield np.rint(column * target * (STEPS / units.products))
-        yield np.rint(target * target * (STEPS / units.square))
+            yield whole(column * target * (STEPS / units.products))
+        yield whole(target * target * (STEPS / units.square))
 
-    def _columns(self, values: dict[str, Array]) -> Iterator[Array]:
+    def _columns(self, values: Mapping[str, nw.Expr]) -> Iterator[Any]:
         """Yield the terms of rows, each from -1 to 1; the constant as 1."""
         for term in self.terms:
             if term.column is None:
-                yield np.ones(len(values[self.target]))
+                yield 1.0
             elif term.label is None:
                 yield self._centred(values, term.column)
             else:
-                labels = self.schema.kind(term.column).labels
-                yield (values[term.column] == labels.index(term.label)).astype(float)
+                kind = self.schema.kind(term.column)
+                label = kind.texts[kind.labels.index(term.label)]
+                yield (values[term.column] == label).cast(nw.Float64)
 
-    def _centred(self, values: dict[str, Array], name: str) -> Array:
+    def _centred(self, values: Mapping[str, nw.Expr], name: str) -> nw.Expr:
         """Return where numbers lie between their bounds, from -1 to 1: twice their place less 1."""
         low, high = cast("tuple[float, float]", self.schema.kind(name).bounds)  # it has them
-        return np.clip(fractions_of(values[name], low, high, 2) - 1, -1.0, 1.0)
+        centred: nw.Expr = (fractions_of(values[name], low, high, 2) - 1).clip(-1.0, 1.0)
+        return centred

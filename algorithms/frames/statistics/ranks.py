@@ -9,7 +9,7 @@ References: Kaplan, Schnapp & Stemmer (2022) for quantiles; Durfee & Rogers (201
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
@@ -30,7 +30,7 @@ def quantiles(
     column: str,
     quantiles: Sequence[float],
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
     confidence: float | None = 0.95,
     where: Condition | None = None,
@@ -44,7 +44,7 @@ def quantiles(
         A column of numbers.
     quantiles : list of float
         The quantiles, each in [0, 1].
-    epsilon, delta : float
+    epsilon, delta : float, optional
         The privacy that the answer may cost.
     confidence : float or None
         Probability that an interval covers its quantile of the frame.  Intervals take at most a
@@ -85,7 +85,7 @@ def quantile(
     column: str,
     quantile: float,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
     confidence: float | None = 0.95,
     where: Condition | None = None,
@@ -99,7 +99,7 @@ def quantile(
         A column of numbers.
     quantile : float
         The quantile, in [0, 1].
-    epsilon, delta : float
+    epsilon, delta : float, optional
         The privacy that the answer may cost.
     confidence : float or None
         Probability that the interval covers the quantile of the frame; None asks for no interval.
@@ -128,7 +128,7 @@ def quantile(
 def median(
     column: str,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
     confidence: float | None = 0.95,
     where: Condition | None = None,
@@ -140,7 +140,7 @@ def median(
     ----------
     column : str
         A column of numbers.
-    epsilon, delta : float
+    epsilon, delta : float, optional
         The privacy that the answer may cost.
     confidence : float or None
         Probability that the interval covers the median of the frame; None asks for no interval.
@@ -164,13 +164,93 @@ def median(
     return _quantiles(column, [0.5], epsilon, delta, confidence, where, by, single=True)
 
 
+@answered("minimum('age', epsilon=1.0)")
+def minimum(
+    column: str,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    confidence: float | None = 0.95,
+    where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
+) -> QuantileQuery:
+    """Find about the least number of a column, within its bounds: its quantile 0.
+
+    Parameters
+    ----------
+    column : str
+        A column of numbers.
+    epsilon, delta : float, optional
+        The privacy that the answer may cost.
+    confidence : float or None
+        Probability that the interval covers that of the frame; None asks for no interval.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
+
+    Returns
+    -------
+    QuantileQuery
+        A question that is still to be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import minimum
+    >>> print(minimum("age", epsilon=1.0))
+    quantile 0 of age
+    """
+    return _quantiles(column, [0.0], epsilon, delta, confidence, where, by, single=True)
+
+
+@answered("maximum('age', epsilon=1.0)")
+def maximum(
+    column: str,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    confidence: float | None = 0.95,
+    where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
+) -> QuantileQuery:
+    """Find about the largest number of a column, within its bounds: its quantile 1.
+
+    Parameters
+    ----------
+    column : str
+        A column of numbers.
+    epsilon, delta : float, optional
+        The privacy that the answer may cost.
+    confidence : float or None
+        Probability that the interval covers that of the frame; None asks for no interval.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
+
+    Returns
+    -------
+    QuantileQuery
+        A question that is still to be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import maximum
+    >>> print(maximum("age", epsilon=1.0))
+    quantile 1 of age
+    """
+    return _quantiles(column, [1.0], epsilon, delta, confidence, where, by, single=True)
+
+
 @renamed_arguments(level="confidence")
 @answered("top_k('job', 3, epsilon=1.0)")
 def top_k(
     column: str,
     k: int,
     *,
-    epsilon: float,
+    epsilon: float | None = None,
     delta: float = 0.0,
     confidence: float = 0.95,
     where: Condition | None = None,
@@ -186,7 +266,7 @@ def top_k(
         A column of categories, or flags.
     k : int
         How many labels, at least 1.
-    epsilon, delta : float
+    epsilon, delta : float, optional
         The privacy that the answer may cost.
     confidence : float
         Probability that an interval covers its number of persons, at least.
@@ -214,13 +294,13 @@ def top_k(
     cost = Guarantee(epsilon, delta)
     checked = checked_where(where)
     count, chance = IntegerRange(1).check("k", k), CONFIDENCE.check("confidence", confidence)
-    return TopQuery(column, count, checked, _epsilon_of(cost), cost.delta, chance, keys_of(by))
+    return TopQuery(column, count, checked, cost.epsilon, cost.delta, chance, keys_of(by))
 
 
 def _quantiles(
     column: str,
     quantiles: Sequence[float],
-    epsilon: float,
+    epsilon: float | None,
     delta: float,
     confidence: float | None,
     where: Condition | None,
@@ -240,11 +320,7 @@ def _quantiles(
     chance = None if confidence is None else CONFIDENCE.check("confidence", confidence)
     checked = checked_where(where)
     keys = keys_of(by)
-    limit = _epsilon_of(cost)
+    limit = cost.epsilon
     return QuantileQuery(
         column, checked_quantiles, single, keys, checked, limit, cost.delta, chance
     )
-
-
-def _epsilon_of(cost: Guarantee) -> float:
-    return cast("float", cost.epsilon)  # it was given

@@ -1,4 +1,4 @@
-"""The statistics of a frame that add up its rows: counts, sums, means and variances.
+"""The statistics of a frame that add up its rows: counts, sums, means, shares and variances.
 
 Each function returns a question, whose plan and release are methods of it.  A call with wrong
 arguments is answered with an example of a right one (`answered`).
@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from algorithms.frames.arguments import answered
-from algorithms.frames.bases import Count, Sum
+from algorithms.frames.bases import Count, Persons, Sum
 from algorithms.frames.cells import keys_of
 from algorithms.frames.conditions import Condition, checked_where
 from algorithms.frames.guarantees import Guarantee
-from algorithms.frames.moments import Mean, Variance
+from algorithms.frames.moments import Deviation, Mean, Share, Variance
 from algorithms.frames.queries import FrameQuery
 
 
@@ -220,3 +220,147 @@ def variance(
     """
     guarantee = Guarantee(epsilon, delta, rho, scale, noise)
     return FrameQuery(Variance(column), keys_of(by), checked_where(where), guarantee)
+
+
+@answered("persons(epsilon=1.0)")
+def persons(
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    scale: float | None = None,
+    noise: str = "auto",
+    where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
+) -> FrameQuery:
+    """Count persons: each once, or once in each group, however many rows it has.
+
+    Parameters
+    ----------
+    epsilon, delta : float, optional
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
+    rho : float, optional
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
+    scale : float, optional
+        The scale of the noise, in rows, in place of a cost.
+    noise : {"auto", "laplace", "gaussian"}
+        Kind of the noise; "auto" takes the one with the least error.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
+
+    Returns
+    -------
+    FrameQuery
+        A question that is still to be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Category, Schema, persons
+    >>> schema = Schema({"ward": Category(["a", "b", "c"])}, person="id", rows_per_person=2)
+    >>> persons(epsilon=1.0).plan(schema).part.sensitivity
+    1
+    >>> persons(by="ward", epsilon=1.0).plan(schema).part.sensitivity
+    2
+    """
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
+    return FrameQuery(Persons(None), keys_of(by), checked_where(where), guarantee)
+
+
+@answered("standard_deviation('age', epsilon=1.0)")
+def standard_deviation(
+    column: str,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    scale: float | None = None,
+    noise: str = "auto",
+    where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
+) -> FrameQuery:
+    """Take the standard deviation of a column: the root of its variance.
+
+    Parameters
+    ----------
+    column : str
+        A column of numbers.
+    epsilon, delta : float, optional
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
+    rho : float, optional
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
+    scale : float, optional
+        The scale of the noise, in rows, in place of a cost.
+    noise : {"auto", "laplace", "gaussian"}
+        Kind of the noise; "auto" takes the one with the least error.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
+
+    Returns
+    -------
+    FrameQuery
+        A question that is still to be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import standard_deviation
+    >>> print(standard_deviation("age", rho=0.1, by=["job"]))
+    standard deviation of age by job
+    """
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
+    return FrameQuery(Deviation(column), keys_of(by), checked_where(where), guarantee)
+
+
+@answered("share('owner', epsilon=1.0)")
+def share(
+    column: str,
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    scale: float | None = None,
+    noise: str = "auto",
+    where: Condition | None = None,
+    by: str | Sequence[str] | Mapping[str, Any] = (),
+) -> FrameQuery:
+    """Take the share of rows in which a flag is True, of those that have one.
+
+    Parameters
+    ----------
+    column : str
+        A column of flags.
+    epsilon, delta : float, optional
+        The privacy that the answer may cost; with delta above 0 Gaussian noise is tried too.
+    rho : float, optional
+        The privacy that it may cost as zero-concentrated rho, in place of epsilon and delta; the
+        noise is then Gaussian.
+    scale : float, optional
+        The scale of the noise, in rows, in place of a cost.
+    noise : {"auto", "laplace", "gaussian"}
+        Kind of the noise; "auto" takes the one with the least error.
+    where : Condition, optional
+        Which rows count, such as ``col("age") >= 18``.
+    by : str, list of str or dict
+        Columns of categories or flags: every combination of their labels has an answer.  A dict
+        gives columns of numbers and dates their bins, as in `histogram`.
+
+    Returns
+    -------
+    FrameQuery
+        A question that is still to be planned and released.
+
+    Examples
+    --------
+    >>> from algorithms.frames import share
+    >>> print(share("owner", by="job", epsilon=1.0))
+    share of owner by job
+    """
+    guarantee = Guarantee(epsilon, delta, rho, scale, noise)
+    return FrameQuery(Share(column), keys_of(by), checked_where(where), guarantee)

@@ -14,6 +14,7 @@ from algorithms.frames import (
     Date,
     Key,
     Schema,
+    cell_places,
     col,
     contingency,
     count,
@@ -26,7 +27,6 @@ from algorithms.frames import (
     top_k,
     variance,
 )
-from algorithms.frames.partitions import ranks, reduction
 from algorithms.statistics.quantile_scores import ValueGrid
 from mechanisms import Laplace
 from tests.algorithms.frames.frames_of import COLUMNS, rows
@@ -97,27 +97,13 @@ def test_persons_of_any_type_meet(name):
 
 
 @pytest.mark.parametrize("query", [*ASKED[:6:2], *ASKED[6:]], ids=str)
-def test_a_lazy_frame_of_polars_is_read_in_portions(query, monkeypatch):
+def test_a_lazy_frame_of_polars_has_the_same_bits(query):
     whole = pl.from_pandas(some_rows()).with_columns(pl.col("job", "shop").cast(pl.String))
-    monkeypatch.setattr(reduction, "PORTION", 70)
     for schema in (declared(), Schema(EVERY)):
         here, answer = answered(query, whole, schema)
         found, made = answered(query, whole.lazy(), schema)
         assert found == here
         assert type(made.frame) is type(answer.frame) is pl.DataFrame
-
-
-def test_portions_are_small_and_have_all_rows_of_a_person(monkeypatch):
-    whole = pl.from_pandas(some_rows(3000))
-    monkeypatch.setattr(reduction, "PORTION", 300)
-    for schema in (declared(), Schema(EVERY)):
-        reading = reduction.Reading(("age",), None, schema)
-        read = list(reduction.portions(whole.lazy(), reading))
-        assert sum(map(len, read)) == 3000
-        assert max(map(len, read)) < 600
-    held = [set(one["id"].to_list()) for one in reduction.portions(
-        whole.lazy(), reduction.Reading(("age",), None, declared()))]  # fmt: skip
-    assert sum(map(len, held)) == len(set.union(*held))
 
 
 def test_the_number_of_rows_is_public_where_it_was():
@@ -142,7 +128,7 @@ def test_rows_are_not_fetched(monkeypatch):
         answered(query, frame, declared())
     assert max(fetched) < 2_000
     # of a quantile the window of ranks that scores are of, and counts below as many points
-    monkeypatch.setattr(ranks, "MOST_ASKED", 64)
+    monkeypatch.setattr(cell_places, "MOST_BUCKETS", 256)
     fetched.clear()
     answered(median("change", epsilon=2.0, confidence=None), frame, declared())
     assert sum(fetched) < 0.3 * 8 * 6_000
@@ -174,7 +160,7 @@ def test_no_message_shows_a_row(monkeypatch):
     def failing(*_):
         raise ValueError("the secret row")
 
-    monkeypatch.setattr("algorithms.frames.rows.raw_column", failing)
+    monkeypatch.setattr("algorithms.frames.rows.typed", failing)
     for query in (mean("age", epsilon=1.0), median("age", epsilon=1.0)):
         with pytest.raises(PrivateValueError) as error:
             query.release(ledger, declared())
@@ -198,8 +184,8 @@ def test_equal_numbers_have_the_places_that_they_have_in_one_piece(many):
     places, counts = grid.places_of(numbers), np.array([many, 2, 1])
     points = np.array([3, 5, 7])
     for first, last in ((0, many + 3), (many // 2, many), (many - 1, many + 2)):
-        found = ranks.tied_places(points, counts, first, last)
+        found = cell_places.tied_places(points, counts, first, last)
         assert found.tolist() == places[first:last].tolist()
     for offset in (0, 1, 777, 65_535):
         below = int(np.searchsorted(places, (3 << 16) + offset))
-        assert ranks.ties_below(many, offset) == below
+        assert cell_places.ties_below(many, offset) == below

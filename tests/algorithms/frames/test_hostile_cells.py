@@ -28,7 +28,8 @@ from algorithms.frames import (
     sum_,
     top_k,
 )
-from algorithms.frames.rows import DeclaredRows, cells_of_objects
+from algorithms.frames.rows import PERSON, Reading
+from algorithms.frames.sources import cells_of_objects, source_of
 
 ROWS = 12
 
@@ -233,11 +234,10 @@ def test_persons_that_are_floats_are_refused(frame):
     assert ledger.transcript == ()
 
 
-def rows_of_persons(frame, library=None):
-    """How many rows count, of at most three a person."""
+def rows_of_persons(frame):
+    """The persons of the rows that count, of at most three a person."""
     schema = Schema({"x": Integer(0, 9)}, person="id", rows_per_person=3)
-    del library
-    return DeclaredRows(frame, (), None, schema).kept()[1]
+    return source_of(frame, Reading((), None, schema)).columns()[PERSON]
 
 
 PERSONS = {

@@ -27,7 +27,6 @@ from algorithms.frames import (
     top_k,
     variance,
 )
-from algorithms.frames.rows import DeclaredRows
 from tests.algorithms.frames.frames_of import COLUMNS, LIBRARIES, frame_of, rows, schema
 
 QUIET = {"scale": 0.011, "noise": "gaussian"}  # next to no noise, for the numbers themselves
@@ -272,30 +271,7 @@ def test_persons_have_names_of_any_type(library, name):
         assert released(count("age", **QUIET), labels, declared).value == known
 
 
-@pytest.mark.parametrize("facts", [{}, PERSON])
-@pytest.mark.parametrize("used", [["kids"], ["age", "kids"], []])
-@pytest.mark.parametrize("where", [None, col("kids") > 2])
-def test_blocks_are_the_rows_that_count_in_turn(used, where, facts):
-    if where is not None and "kids" not in used:
-        used = [*used, "kids"]
-    frame = frame_of("polars", rows(23, seed=4, persons=9))
-    declared = DeclaredRows(frame, used, where, schema(**facts))
-    values, persons = declared.kept()
-    assert (len({*persons.tolist()}) < len(persons)) == bool(facts)  # some persons have two rows
-    for size in (1, 5, 22, 23, 100):
-        blocks = [
-            ({name: column.copy() for name, column in block.items()}, number)
-            for block, number in declared.blocks(size)
-        ]
-        assert len(blocks) == math.ceil(23 / size)
-        assert sum(number for _, number in blocks) == len(persons)
-        for name in used:
-            assert all(block[name].size == number for block, number in blocks)
-            together = np.concatenate([block[name] for block, _ in blocks])
-            assert np.array_equal(together, values[name])
-
-
-def test_rows_of_many_blocks_are_counted_once():
+def test_many_rows_are_counted_once():
     frame = frame_of("polars", {"kids": np.arange(100_000) % 3})
     assert released(count(**QUIET), frame, schema()).value == 100_000
     two = count(where=col("kids") == 2, **QUIET)

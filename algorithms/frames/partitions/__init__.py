@@ -1,1 +1,0 @@
-"""Frames in partitions, reduced where they lie."""

@@ -1,0 +1,338 @@
+"""The rows of a frame that count, on the engine that has them; only aggregates leave it.
+
+A `Source` holds lazy rows of Narwhals.  Queries make groups and sums of them (`grouped`), and
+`Source.columns` brings the result here: the one place where numbers leave an engine.  Frames in the
+memory of Python are made plain first: their columns may hold any Python object, of which those
+that are not declared are missing values.
+
+Of a Dask frame each partition is split by a hash of the persons, and the pieces with one hash are
+joined on one worker (`partitions_of`): it has all rows of its persons then, each with its place in
+the frame, so the same rows count as of a frame in one piece.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from accountant.errors import PrivateValueError
+from accountant.ledger.frames import is_partitioned
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.keys import Key
+from algorithms.frames.columns.kinds import ColumnKind
+from algorithms.frames.rows import PERSON, PLACE, RANK, Reading, first_rows, typed
+from algorithms.frames.schema import Schema
+
+SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
+COUNT = "count"  # the column of how many rows a group has
+Query = Callable[[nw.LazyFrame[Any]], nw.LazyFrame[Any]]
+SIGNED = {nw.Int8, nw.Int16, nw.Int32, nw.Int64}
+FEW_PARTS = 16  # parts by the hash of persons, at least, where there are as many partitions
+FAR = 2**40  # the places of a partition's rows begin this far after those of the one before
+
+
+class Source:
+    """Rows on one engine."""
+
+    def __init__(self, rows: nw.LazyFrame[Any]) -> None:
+        self._rows = rows
+
+    def then(self, query: Query) -> Source:
+        """Return the rows that a query makes of these."""
+        return Source(query(self._rows))
+
+    def kept(self) -> Source:
+        """Return rows that are computed once, where they are in memory; others when asked."""
+        in_memory = self._rows.implementation in {nw.Implementation.POLARS}
+        return Source(self._rows.collect().lazy()) if in_memory else self
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Bring the columns here."""
+        table = self._rows.collect()
+        return {name: table[name].to_numpy() for name in table.columns}
+
+
+def source_of(frame: Any, reading: Reading) -> Source:
+    """Return the rows of a frame that count."""
+    if is_partitioned(frame):
+        return partitions_of(frame, reading)
+    return Source(reading.cut(reading.counted(reading.read(prepared(frame, reading)))))
+
+
+def grouped(
+    rows: nw.LazyFrame[Any], groups: Mapping[str, nw.Expr], sums: Mapping[str, nw.Expr]
+) -> nw.LazyFrame[Any]:
+    """Return how many rows each group has, and sums of whole numbers of them."""
+    numbers = {name: number.cast(nw.Int64) for name, number in sums.items()}
+    rows = rows.select(**groups, **numbers) if groups or sums else rows
+    totals = {COUNT: nw.len(), **{name: nw.col(name).sum() for name in sums}}
+    result = rows.group_by(*groups).agg(**totals) if groups else rows.select(**totals)
+    return result.with_columns(**{name: nw.col(name).cast(nw.Int64) for name in totals})
+
+
+def once_a_person(
+    rows: nw.LazyFrame[Any], groups: Mapping[str, nw.Expr], schema: Schema, limit: int | None = None
+) -> nw.LazyFrame[Any]:
+    """Return one row for each person and group, of the first ``limit`` groups of a person."""
+    if schema.person is None:
+        return rows.select(**groups) if groups else rows
+    grouped_rows = rows.with_columns(**groups) if groups else rows
+    pairs = grouped_rows.group_by(PERSON, *groups).agg(nw.col(RANK).min())
+    if limit is not None:
+        pairs = first_rows(pairs.rename({RANK: PLACE}), [PLACE], limit)
+    return pairs.select(*groups) if groups else pairs
+
+
+def prepared(frame: Any, reading: Reading) -> nw.LazyFrame[Any]:
+    """Return the columns that are read, under new names and of types that all engines have."""
+    columns = reading.columns
+    if nw.from_native(frame).implementation.is_duckdb():
+        frame = without_collations(frame, columns.values())
+    table: Any = nw.from_native(frame)
+    if columns:
+        table = table.select(**{name: nw.col(column) for name, column in columns.items()})
+    if isinstance(table, nw.LazyFrame) and nw.Object in table.collect_schema().values():
+        table = table.collect()  # objects of Python have no lazy expressions
+    if isinstance(table, nw.DataFrame):
+        kinds = reading.kinds
+        table = table.with_columns(
+            **{name: plain_series(table[name], kinds.get(name)) for name in columns}
+        )
+    if reading.schema.person is not None and reading.schema.order is None:
+        if isinstance(table, nw.LazyFrame):  # of polars: other lazy frames have no order
+            table = nw.from_native(table.to_native().with_row_index(PLACE))
+        else:
+            table = table.with_row_index(PLACE)
+    lazy: nw.LazyFrame[Any] = table.lazy()
+    return lazy
+
+
+def without_collations(relation: Any, columns: Iterable[str]) -> Any:
+    """Return columns of a DuckDB relation, of which texts are equal only if all letters are."""
+    import duckdb
+
+    types = dict(zip(relation.columns, relation.types, strict=True))
+    return relation.select(*(
+        duckdb.SQLExpression(f"{quoted} COLLATE \"C\"").alias(name)
+        if types[name] == "VARCHAR" else duckdb.ColumnExpression(name)
+        for name in dict.fromkeys(columns)
+        for quoted in ['"' + name.replace('"', '""') + '"']
+    ))  # fmt: skip
+
+
+def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[Any]:
+    """Return a column in memory with values of one type; persons have no kind.
+
+    The types of pandas that have missing values become floats, and Python objects texts or floats.
+    """
+    backend: Any = series.implementation
+    cells = cells_of_objects(series)
+    if cells is not None:
+        if kind is None:
+            values: list[Any] = [person_of(cell) for cell in cells]
+        elif isinstance(kind, Key):
+            values = [cell if is_text(cell) else None for cell in cells]
+        else:
+            place_of, texts = label_place(kind.labels, -1), (*kind.texts, None)
+            values = [texts[place_of(cell)] for cell in cells]
+        are_floats = kind is not None and kind.numeric
+        if backend.is_pandas():
+            import pandas as pd
+
+            native = pd.Series(values, dtype=float if are_floats else object)
+            return nw.from_native(native, series_only=True)
+        return nw.new_series(
+            series.name, values, nw.Float64 if are_floats else nw.String, backend=backend
+        )
+    arrow_type = getattr(getattr(series.to_native(), "dtype", None), "pyarrow_dtype", None)
+    if kind is None and arrow_type is not None and series.dtype in SIGNED:
+        # Numbers of Arrow in a pandas frame lack operations that a hash needs.
+        return nw.from_native(series.to_native().astype("Int64"), series_only=True)
+    if kind is None or not kind.numeric or backend.is_polars():
+        return series
+    if isinstance(kind, Date):
+        if backend.is_pyarrow():
+            return series
+        days = typed(nw.col("days"), series.dtype, kind)
+        floats = series.alias("days").to_frame().select(days).to_numpy()[:, 0].astype(float)
+        return nw.new_series(series.name, floats, nw.Float64, backend=backend)
+    if backend.is_pyarrow():  # a safe cast of Arrow refuses whole numbers beyond 2^53
+        column = series.to_native()
+        return nw.from_native(column.cast("float64", safe=False), series_only=True)
+    floats = series.cast(nw.Float64).to_numpy()
+    return nw.new_series(series.name, floats, nw.Float64, backend=backend)
+
+
+def cells_of_objects(series: nw.Series[Any]) -> list[Any] | None:
+    """Return the cells of a column of Python objects, also if they are categories; else None.
+
+    The type of the column decides, not what narwhals infers from its rows.
+    """
+    native = series.to_native()
+    kind = getattr(native, "dtype", None)
+    categories: Any = getattr(kind, "categories", None)
+    if categories is not None and series.implementation.is_pandas():
+        names = [*categories, None]  # code -1 is missing
+        return [names[code] for code in native.cat.codes.tolist()]
+    if getattr(kind, "hasobject", False) or series.dtype == nw.Object:
+        return list(native)
+    return None
+
+
+def is_text(cell: Any) -> bool:
+    """Return whether a cell is a text that can be encoded."""
+    return isinstance(cell, str) and SURROGATES.search(cell) is None
+
+
+def label_place(labels: Iterable[Any], none: int) -> Callable[[Any], int]:
+    """Return a function that gives the index of a cell's label, ``none`` where it is no label."""
+    indices = {label: index for index, label in enumerate(labels)}
+    texts = any(isinstance(label, str) for label in indices)
+
+    def place_of(cell: Any) -> int:
+        # a number is the label that it is equal to, as in columns of numbers
+        comparable = isinstance(cell, str) if texts else isinstance(cell, int | float | np.bool_)
+        return indices.get(cell, none) if comparable else none
+
+    return place_of
+
+
+def person_of(cell: Any) -> str | None:
+    """Return the name of the person that a cell names; None if it names none.
+
+    Different names stay different: a float is none, since large whole numbers are one float.
+    """
+    if isinstance(cell, str):
+        return "text " + cell if is_text(cell) else None
+    if isinstance(cell, bool | np.bool_):
+        return None
+    if isinstance(cell, int | np.integer):
+        return f"number {int(cell)}"
+    if isinstance(cell, bytes | bytearray):
+        return "bytes " + cell.hex()
+    if isinstance(cell, uuid.UUID):
+        return f"uuid {cell.int}"
+    if type(cell) is dt.date:
+        return f"date {cell.isoformat()}"
+    return None
+
+
+class Failed:
+    """The result of a failed task, and of each piece of that result."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getitem__(self, part: int) -> Failed:
+        return self
+
+
+class Quiet:
+    """A task whose errors are not logged: logs show the rows that a task was given."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    def __call__(self, argument: Any) -> Any:
+        """Return the result, or `Failed`."""
+        for piece in argument if isinstance(argument, list) else [argument]:
+            if isinstance(piece, Failed):
+                return piece
+        try:
+            return self._function(argument)
+        except Exception as error:  # its message could show a row
+            return Failed(type(error).__name__)
+
+
+class Partitions(Source):
+    """Rows in parts on workers, as tasks of Dask that return pandas frames."""
+
+    def __init__(self, tasks: Sequence[Any]) -> None:
+        self._tasks = tasks
+
+    def then(self, query: Query) -> Source:
+        """Return the rows that a query makes of each part."""
+        from dask import delayed
+
+        task = delayed(Quiet(partial(queried, query)))
+        return Partitions([task(part) for part in self._tasks])
+
+    def kept(self) -> Source:
+        """Return rows that are computed once and stay with the workers."""
+        import dask
+
+        return Partitions(dask.persist(*self._tasks))
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Bring the columns of all parts here, one below the other."""
+        import dask
+
+        tables = dask.compute(*self._tasks)
+        for table in tables:
+            if isinstance(table, Failed):
+                raise PrivateValueError(
+                    "a partition", f"readable as declared: it gave {table.name}"
+                )
+        names = list(tables[0].columns)
+        return {n: np.concatenate([table[n].to_numpy() for table in tables]) for n in names}
+
+
+def queried(query: Query, part: Any) -> Any:
+    """Return what a query makes of a pandas frame."""
+    return query(nw.from_native(part).lazy()).collect().to_native()
+
+
+def partitions_of(frame: Any, reading: Reading) -> Partitions:
+    """Return the rows of a Dask frame that count."""
+    from dask import delayed
+
+    # A frame needs one column at least to have rows.
+    columns = list(dict.fromkeys(reading.columns.values())) or list(frame.columns[:1])
+    partitions = frame[columns].to_delayed()
+    if reading.schema.person is None:
+        task = delayed(Quiet(partial(counted, reading, 0)))
+        return Partitions([task(partition) for partition in partitions])
+    # With more parts each part is smaller.  But each takes a piece of every partition, so that n
+    # partitions and m parts need n m transfers: m grows as sqrt(n) only.
+    parts = min(len(partitions), max(FEW_PARTS, 2 * math.isqrt(len(partitions))))
+    split = [
+        delayed(Quiet(partial(split_by_person, reading, parts, number)))(partition)
+        for number, partition in enumerate(partitions)
+    ]
+    joined = delayed(Quiet(partial(cut_pieces, reading)))
+    return Partitions([joined([pieces[part] for pieces in split]) for part in range(parts)])
+
+
+def counted(reading: Reading, number: int, partition: Any) -> Any:
+    """Return the rows of a partition that may count, with their places in the whole frame."""
+    table = prepared(partition, reading)
+    if PLACE in table.collect_schema().names():
+        table = table.with_columns(nw.col(PLACE).cast(nw.Int64) + number * FAR)
+    return reading.counted(reading.read(table)).collect().to_native()
+
+
+def split_by_person(reading: Reading, parts: int, number: int, partition: Any) -> list[Any]:
+    """Return the rows of a partition that may count, by a hash of their person."""
+    from pandas.util import hash_pandas_object
+
+    rows = counted(reading, number, partition)
+    hashes = hash_pandas_object(rows[PERSON], index=False, categorize=False).to_numpy()
+    part = hashes % np.uint64(parts)
+    return [rows[part == i] for i in range(parts)]
+
+
+def cut_pieces(reading: Reading, pieces: Sequence[Any]) -> Any:
+    """Return the first rows of each person in all partitions' pieces."""
+    import pandas as pd
+
+    rows = nw.from_native(pd.concat(pieces, ignore_index=True)).lazy()
+    return reading.cut(rows).collect().to_native()
