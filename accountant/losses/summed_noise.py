@@ -423,7 +423,7 @@ class SummedNoiseLoss(FiniteLoss):
     --------
     >>> from accountant import SkellamNoise, SummedNoiseLoss
     >>> round(SummedNoiseLoss(SkellamNoise(2.0), shift=1).epsilon_at(1e-6), 4)
-    2.1984
+    1.642
     """
 
     noise: SummedNoise
@@ -443,7 +443,8 @@ class SummedNoiseLoss(FiniteLoss):
     @property
     def _outcomes(self) -> ListedOutcomes:
         outcomes = _listed_outcomes(self.noise, self.shift)
-        assert outcomes is not None  # the constructor refuses other noise
+        if outcomes is None:
+            raise TypeError("the constructor refuses noise that is not listed")
         return outcomes
 
     @property

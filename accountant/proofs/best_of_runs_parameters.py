@@ -26,8 +26,7 @@ from accountant.proofs.lattice_parameters import lattice_entry
 from accountant.proofs.method_entries import method_entries
 from accountant.proofs.no_method import NoMethod
 from accountant.verifier.balls import Budget
-from accountant.verifier.best_of_runs import points_of_run
-from accountant.verifier.bounding_pairs import bounding_pair
+from accountant.verifier.best_of_runs import pairs_above, points_of_run
 from accountant.verifier.releases import Release
 from accountant.verifier.verdict import BUDGET, FAILURES
 
@@ -48,8 +47,7 @@ class BestOfRuns:
     def __init__(self, release: Release, repeated: Repeated, back: bool) -> None:
         self._back = back
         self._repeated = repeated.reversed if back else repeated
-        pairs = ((bounding_pair(run, above=True), n) for run, n in release[2])
-        self._runs: Items = [(pair, n) for pair, n in pairs if pair]
+        self._runs: Items = pairs_above(release[2])
 
     def table(self, delta: float, claimed: float) -> tuple[Entry, float]:
         """Return the table for a plan of this best alone, and the end that it proves.

@@ -85,7 +85,9 @@ def user_scheme(
             return unbounded(why)
         above: tuple[Plan, ...] = (ordered_removal(run, noise, size),)
         if loader == "shuffled":
-            above = grouped_removal(run, noise, size), removal_in_any_order(run, noise, size)
+            above = (removal_in_any_order(run, noise, size),)
+            if run.batches > 1:  # else all records are in the one batch
+                above = grouped_removal(run, noise, size), *above
     else:
         above = _plans_above(run, noise, loader, relation, microbatching)
     is_attained = not (microbatching or is_long(run, loader)) and (

@@ -18,7 +18,7 @@ be 0, this holds at e >= 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial, reduce
 from itertools import pairwise
@@ -51,11 +51,15 @@ def items_above(releases: Releases, back: bool, entry: Fields) -> Items:
             need(tables, "a best of runs without a table")
             items.append((pair_above_best(release, back, Fields(tables.pop(0), "a best")), count))
         else:
-            pair = bounding_pair(release, above=True)
-            assert pair is not None
-            items.append((pair, count))
+            items += pairs_above([(release, count)])
     need(not tables, "more tables than bests of runs", ProofError)
     return items
+
+
+def pairs_above(items: Iterable[tuple[Release, int]]) -> Items:
+    """Return a pair above each release; there is always one."""
+    pairs = ((bounding_pair(release, above=True), count) for release, count in items)
+    return [(pair, count) for pair, count in pairs if pair]
 
 
 def one_run(releases: Releases) -> Releases:
@@ -86,11 +90,7 @@ def pair_above_best(release: Release, back: bool, table: Fields) -> Release:
     pair of masses q_j at the losses of the knots, the change of its slope, and p_j = e^loss q_j.
     """
     _, tries, runs = release
-    items: Items = []
-    for run, n in runs:
-        pair = bounding_pair(run, above=True)
-        assert pair is not None
-        items.append((pair, n))
+    items = pairs_above(runs)
     points, mirrored = (
         points_of_run(table.take(key, fits=is_list), items, is_back)
         for key, is_back in (("points", back), ("mirrored", not back))

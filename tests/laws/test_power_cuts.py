@@ -256,6 +256,7 @@ READS = {
     "answer", "buckets", "claims", "close", "create", "evidence", "excerpt", "head", "history",
     "iter_history", "left", "names", "open", "people", "quotas", "remaining", "spent", "spent_each",
     "status", "to_frame", "to_records", "verify", "grants", "proposed_roles", "roles",
+    "session",  # it writes by `ledger` alone, at each answer
 }  # fmt: skip
 
 
