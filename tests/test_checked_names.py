@@ -27,6 +27,8 @@ IN_WORDS = {
     "accountant/planning/error_measures.py": {"maximum", "selection"},
     "accountant/training/run.py": {"delta"},
     "algorithms/baselines/noisy_thresholding.py": {"machines"},
+    "algorithms/frames/formulas.py": {"formula"},
+    "algorithms/frames/schema.py": {"groups_per_person * rows_per_person_and_group"},
     "algorithms/frank_wolfe/polytopes.py": {"norm of the vertices"},
     "algorithms/label_privacy/label_randomizers.py": {"randomizer"},
     "algorithms/label_privacy/label_sgd.py": {"loss.lipschitz"},

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from accountant import Book, Budget, BudgetExceeded, Repeat
+from accountant import Book, BoundedRangeLoss, Budget, BudgetExceeded, GaussianLoss, Repeat, Tight
 from mechanisms import Gaussian, Laplace
 from tests.child_processes import FRESH
 
@@ -179,3 +179,14 @@ def test_row_21_two_plans_in_opposite_order_do_not_wait_for_each_other(stored_bo
         one.close()
     with Book.open(stored_book.url) as book:
         book.verify()
+
+
+def test_runs_that_are_set_aside_may_be_made_at_the_same_time(tmp_path):
+    """Both noisy answers may be known before both choices, which costs more than run after run."""
+    noise, choice, budget = GaussianLoss(1.0), BoundedRangeLoss(1.0), Budget(4.46, 0.01)
+    run_after_run = Tight().epsilon(2 * (noise + choice), budget.delta)
+    at_the_same_time = Tight().certify(2 * noise + 2 * choice, budget.delta).lower
+    assert run_after_run < at_the_same_time < budget.epsilon
+    with Book.create(f"sqlite:///{tmp_path}/runs.db") as book:
+        book.dataset("d", budget, plan=noise + choice, runs=2)
+        assert at_the_same_time <= book.spent("d") <= budget.epsilon

@@ -32,7 +32,7 @@ from tests.accountant.verifier.written_proofs import document as written
 
 WIDER = 1e-4  # of epsilon, what a proof may add to each end
 # where Tight knows better bounds or events than the checker, or a lattice is coarse
-BELOW = {"shuffled epochs": 0.1, "many sampled Laplaces": 1e-3}
+BELOW = {"shuffled epochs": 0.1, "many sampled Laplaces": 1e-3, "bounded ranges": 0.2}
 ABOVE = {"zCDP": 0.2, "bounded ranges": 0.2, "claimed mechanisms": 0.2,
          "truncated and replaced": 1e-3}  # fmt: skip
 # reasons that few plans may have
