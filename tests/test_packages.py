@@ -33,6 +33,21 @@ def test_importing_a_package_loads_numpy_at_most(package):
     assert loaded_by(f"import {package}", *heavy).stdout == "[]\n"
 
 
+WITHOUT_FLINT = """
+import sys
+sys.modules["flint"] = None  # the checker alone needs it
+
+import accountant, algorithms, audits, mechanisms
+for package in (accountant, mechanisms, algorithms, audits):
+    for name in package.__all__:
+        getattr(package, name)
+"""
+
+
+def test_every_public_name_is_there_without_python_flint():
+    subprocess.run([sys.executable, "-c", WITHOUT_FLINT], check=True)
+
+
 WITHOUT_POSIX = """
 import sys
 sys.modules["fcntl"] = sys.modules["resource"] = None  # as on Windows

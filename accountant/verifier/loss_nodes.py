@@ -19,7 +19,6 @@ from typing import Any
 
 from .document import Fields, ProofError, is_list, need
 from .releases import ONE, STILL, ZERO, Release
-from .summed_noise import LISTED_VARIANCE, gaussian_above, variance_of
 
 # A mechanism's noise: real numbers (idealised), or drawn exactly on a grid.
 ARITHMETIC = "idealised", "exact"
@@ -146,6 +145,9 @@ def summed_noise(
     The squared distance of two vectors of whole numbers is whole.  Other vectors cost at most what
     a Gaussian does, and at least what one coordinate does (`summed_noise`).
     """
+    # A plan is read without python-flint, unless it has such noise.
+    from .summed_noise import LISTED_VARIANCE, gaussian_above, variance_of
+
     squared = squared_distance if squared_distance < 1 else Fraction(floor(squared_distance))
     shift = isqrt(floor(squared_distance))
     is_listed = 1 <= shift < 2048 and variance_of(scale, terms) <= LISTED_VARIANCE
