@@ -20,7 +20,7 @@ MOST = {
 }
 MOST_LOADED = {
     "from mechanisms import Laplace": 41,
-    "from accountant import Tight": 71,
+    "from accountant import Tight": 70,
     "import audits": 1,
 }
 MOST_ENTERED = {
@@ -28,7 +28,7 @@ MOST_ENTERED = {
     "DP-SGD": 30,
     "Ledger.release": 20,
     "release of a Book": 39,
-    "PrivateLasso.fit": 80,
+    "PrivateLasso.fit": 64,
     "audit of a function": 29,
 }
 
