@@ -211,7 +211,7 @@ class PlanProfile(Loss):
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return the upper bounds."""
-        return self.profile_bounds_above_zero(epsilons(epsilon))[1]
+        return self.profile_bounds(epsilons(epsilon))[1]
 
     @property
     def reversed(self) -> PlanProfile:
@@ -226,9 +226,9 @@ class PlanProfile(Loss):
 
     def profile_any_epsilon(self, epsilon: Array) -> Array:
         """Return the upper bounds at any real epsilons."""
-        return self.profile_bounds_above_zero(epsilon)[1]
+        return self.profile_bounds(epsilon)[1]
 
-    def profile_bounds_above_zero(self, epsilon: Array) -> tuple[Array, Array]:
+    def profile_bounds(self, epsilon: Array) -> tuple[Array, Array]:
         """Return both bounds at any real epsilons."""
         low, high = np.empty((2, *epsilon.shape))
         above, below = np.flatnonzero(epsilon >= 0), np.flatnonzero(epsilon < 0)

@@ -30,6 +30,13 @@ def check_not_above(plan, delta):
         other = PLD().epsilon(plan, delta)
     except UnsupportedPlan:
         return
+    if found.engine == "adaptive choices":  # on a lattice as coarse as the time allows
+        assert found.upper <= other * (1 + 2e-3)
+        assert found.lower <= other * (1 + 1e-9)
+        return
+    if "connect-the-dots" in found.engine:  # losses of a profile that is bounded numerically
+        assert found.upper <= other * (1 + 1e-4)
+        return
     assert found.upper <= other * (1 + 1e-6)
     if steps not in FEW_STEPS and found.upper > other * (1 + 1e-8):
         found = Tight(width=1e-8).certify(plan, delta)

@@ -22,6 +22,7 @@ from accountant import (
 )
 from accountant.composition import adaptive_choices
 from accountant.composition.adaptive_choices import Choices, OnePair, Ranges, stages_of, value_of
+from accountant.composition.profile_ends import PlanProfile
 from accountant.plans.plan import Sequential
 
 
@@ -205,3 +206,20 @@ def test_deltas_and_curves_agree_with_epsilons():
     assert tight.epsilons(plan, deltas).tolist() == epsilons
     assert tight.delta(plan, epsilons[1]) == pytest.approx(1e-5, rel=1e-6)
     assert tight.delta(plan, 0.0) >= tight.delta(plan, 0.1)
+
+
+def test_the_lower_ends_of_a_profile_on_a_lattice_are_below_it():
+    """Of four exchanged samples a lattice gives upper bounds alone."""
+    plan = 4 * PoissonSampled(GaussianLoss(1.781), 0.145, "replace-one")
+    epsilons = np.array([0.01, 1.0, 5.0, 10.0])
+    low, high = PlanProfile(plan).profile_bounds(epsilons)
+    truth = [float(Tight(width=1e-9).delta(plan, e)) for e in epsilons]
+    assert np.all(low <= truth)
+    assert np.all(high >= truth)
+
+
+def test_no_choice_of_two_parts_costs_more_than_the_one_that_is_above():
+    above = PoissonSampled(GaussianLoss(1.781), 0.145, "replace-one")
+    other = PoissonSampled(GaussianLoss(0.1274), 0.1187, "replace-one")
+    chosen = Tight().certify(3 * Parallel([4 * above, other]), 2e-6)
+    assert chosen.lower <= Tight().epsilon(12 * above, 2e-6) <= chosen.upper
