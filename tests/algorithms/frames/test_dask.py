@@ -126,7 +126,7 @@ def test_rows_are_not_fetched(monkeypatch):
     fetched.clear()
     for query in (ASKED[4], ASKED[6], ASKED[7]):
         answered(query, frame, declared())
-    assert max(fetched) < 2_000
+    assert max(fetched) < 10_000  # bytes of groups' sums, however many rows: these have 400,000
     # of a quantile the window of ranks that scores are of, and counts below as many points
     monkeypatch.setattr(cell_places, "MOST_BUCKETS", 256)
     fetched.clear()
