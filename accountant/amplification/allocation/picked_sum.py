@@ -215,7 +215,7 @@ def merged_pair(with_record: ScoreLaw, without_record: ScoreLaw) -> PairLoss:
     low, high = (int(np.searchsorted(sums, OUTCOME_MASS)) + 1 for sums in lesser)
     # The first and the last outcome are the sums of what lies beyond.
     starts = np.unique(np.linspace(low, p.size - high, OUTCOMES).astype(int))
-    starts = np.append(0, starts)
+    starts = np.append(0, starts[(starts > 0) & (starts < p.size)])
     p, q = np.add.reduceat(p, starts), np.add.reduceat(q, starts)
     # Outcomes of too little mass, which what was dropped could matter to, join the first one.
     lesser_mass, greater_mass = np.minimum(p, q), np.maximum(p, q)

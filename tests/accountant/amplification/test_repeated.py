@@ -466,3 +466,10 @@ def test_a_profile_at_many_epsilons_is_above_the_sum_and_near_it():
     assert np.all(at_once[some] >= node.profile(many[some]) * (1 - 1e-12))
     assert np.all(at_once[some] <= node.profile(many[some]) * (1 + 1e-2))
     assert np.array_equal(node.profile(np.full(20_000, 0.7)), np.full(20_000, node.profile(0.7)))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-10, 700.0])
+def test_runs_with_nearly_no_loss_or_all_of_it_have_both_ends(size):
+    for part in (GaussianLoss(size), LaplaceLoss(size)):
+        found = Tight().certify(Repeated(part, GeometricTries(0.1)), 1e-6)
+        assert 0 <= found.lower <= found.upper
