@@ -35,7 +35,7 @@ from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate, intersection
 from accountant.composition.closed_form import ENVELOPE
-from accountant.composition.composed_loss import ComposedLoss, loss_of_plan, losses_of_items
+from accountant.composition.composed_loss import loss_of_plan, losses_of_items
 from accountant.composition.composition import Composition, EpsilonProblem, attained_losses
 from accountant.composition.engine import (
     NOTHING_KNOWN,
@@ -81,7 +81,6 @@ MAX_CHOICES = 8
 CHOSEN = (BoundedRangeLoss, Parallel)  # items that stand for several pairs, of which one is chosen
 USUAL_CHOICES = 2e-3  # an interval of V that is wider gets the lower ends of users
 PARTS = 3  # of a parallel, so that engines narrow V
-NARROW_CHOICES = 2e-4  # a wider one is narrowed by engines where parts are single losses
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
 ULPS_BELOW_TOP = 32  # an upper end that close to the largest loss may be this loss
@@ -205,9 +204,12 @@ class Direction:
 
     def _value(self, delta: float) -> ValueFunction | None:
         """Return the greatest delta of all strategies of choices; None where there are none."""
-        if self.parts or not any(isinstance(item, CHOSEN) for item, _ in self.items):
-            return None
-        return adaptive_value(self.plan, delta)
+        return adaptive_value(self.plan, delta) if self.has_choices else None
+
+    @functools.cached_property
+    def has_choices(self) -> bool:
+        """Whether some release stands for several pairs, chosen with all earlier answers."""
+        return not self.parts and any(isinstance(item, CHOSEN) for item, _ in self.items)
 
     def _certify_choices(self, delta: float) -> Certificate:
         """Return the interval of the costliest strategy of choices, where there are any."""
@@ -223,13 +225,11 @@ class Direction:
     def _usual_choice_width(self) -> float:
         """The relative width of `_certify_choices` from which on engines are asked, too.
 
-        They are quick where few parts may be chosen, and all are single losses.
+        They are quick where few parts may be chosen.
         """
         parallels = [item.distinct for item, _ in self.items if isinstance(item, Parallel)]
-        is_quick = all(len(parts) <= PARTS for parts in parallels) and not any(
-            isinstance(loss_of_plan(part), ComposedLoss) for parts in parallels for part in parts
-        )
-        return NARROW_CHOICES if is_quick else LOOSE_WIDTH
+        is_quick = all(len(parts) <= PARTS for parts in parallels)
+        return INEXACT_WIDTH if is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
         """Return what engines were planned for the losses at ``delta``, in this order.

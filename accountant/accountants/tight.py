@@ -222,7 +222,8 @@ class Tight(Accountant):
         if epsilon == 0 or high - low <= SAME_DELTA * low:
             return min(high, 1.0)
         has_bounds = any(direction.has_envelopes for direction in checked)
-        if has_bounds and high - low <= math.sqrt(self.width) * low:
+        has_choices = any(direction.has_choices for direction in checked)
+        if has_bounds and not has_choices and high - low <= math.sqrt(self.width) * low:
             # No pair need attain a bound: half of the digits of epsilon need no search.
             delta_above = min(high + 4 * (high - low), 1.0)
             if interval(delta_above).upper <= epsilon:

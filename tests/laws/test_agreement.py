@@ -16,8 +16,6 @@ from accountant import (
     ZCDP,
     Advanced,
     Basic,
-    BoundedRangeLoss,
-    Parallel,
     PureLoss,
     SampledWithoutReplacement,
     Shuffled,
@@ -30,9 +28,6 @@ from tests.laws.random_plans import DRAWS, random_plan
 
 SAME = 1e-9  # of delta, and of an epsilon that comes back from it
 WIDTH = 1e-5  # the same of an epsilon that no engine was made for: what a coarse lattice aims at
-# The same of delta and of epsilon, and of the epsilon of `PLD`, where pairs are chosen with all
-# earlier answers: V is on another lattice for each question, as coarse as the time allows.
-CHOSEN_DELTA, CHOSEN_EPSILON = 0.02, 2e-3
 OTHERS = (Basic(), Advanced(), ZCDP(), RDP(), GDP(), PLD())
 DELTAS = (0.5, 1e-2, 1e-5, 1e-10, 1e-30)
 # a lattice of `PLD` is not made beside few releases whose interval is as narrow as this
@@ -49,29 +44,22 @@ ON_A_LATTICE = [
 ]
 
 
-def has_choices(plan) -> bool:
-    """Whether a release stands for several pairs, of which one is chosen."""
-    return any(isinstance(item, BoundedRangeLoss | Parallel) for item, _ in plan.losses())
-
-
 def agreement_violation(accountant, plan, delta) -> str:
     """An epsilon and a delta that say different things of one plan."""
     epsilon = accountant.epsilon(plan, delta)
     if math.isinf(epsilon):
         return ""
-    same, width = (CHOSEN_DELTA, CHOSEN_EPSILON) if has_choices(plan) else (SAME, WIDTH)
     found = accountant.delta(plan, epsilon)
-    if not found <= delta * (1 + same):
+    if not found <= delta * (1 + SAME):
         return f"delta {found} of {plan} at {epsilon}, which {delta} allows"
     back = accountant.epsilon(plan, found) if found < 1 else 0.0
-    is_near = found > delta * (1 - SAME) and same == SAME
-    if not back <= epsilon * (1 + (SAME if is_near else width)):
+    if not back <= epsilon * (1 + (SAME if found > delta * (1 - SAME) else WIDTH)):
         return f"epsilon {back} of {plan} at {found}, which is enough for {epsilon}"
     lower = accountant.delta(plan, 1.1 * epsilon)
-    if not lower <= found * (1 + same):
+    if not lower <= found * (1 + SAME):
         return f"delta grows from {found} to {lower} with epsilon {epsilon} of {plan}"
     less = accountant.epsilon(plan, min(1.1 * delta, 0.999))
-    if not less <= epsilon * (1 + (width if has_choices(plan) else SAME)):
+    if not less <= epsilon * (1 + SAME):
         return f"epsilon grows from {epsilon} to {less} with delta {delta} of {plan}"
     return ""
 
@@ -90,8 +78,7 @@ def least_violation(accountant, plan) -> str:
                 theirs = other.epsilon(plan, delta)
             except UnsupportedPlan:
                 continue
-            near = CHOSEN_EPSILON if has_choices(plan) else PLD_WIDTH
-            if not found <= theirs * (1 + (near if other.name == "PLD" else SAME)):
+            if not found <= theirs * (1 + (PLD_WIDTH if other.name == "PLD" else SAME)):
                 return f"{other.name} says {theirs} of {plan} at {delta}, not {found}"
     return ""
 
