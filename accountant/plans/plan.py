@@ -327,8 +327,9 @@ def directions(plan: Plan) -> tuple[Plan, ...]:
     """Return the plan, and its reverse where that is a different one."""
     if all(item.reversed is item for item, _ in plan.losses()):
         return (plan,)
+    # Plans with the same losses in another order may cost another epsilon.
     backwards = plan.reversed
-    return (plan,) if dict(backwards.losses()) == dict(plan.losses()) else (plan, backwards)
+    return (plan,) if backwards == plan else (plan, backwards)
 
 
 def as_plan(plan: object) -> Plan:
