@@ -230,10 +230,10 @@ class Direction:
     def _usual_choice_width(self) -> float:
         """The relative width of `_certify_choices` from which on engines are asked, too.
 
-        They are quick where few parts may be chosen.
+        They narrow what parallels cost, and are quick where few parts may be chosen.
         """
         parallels = [item.distinct for item, _ in self.items if isinstance(item, Parallel)]
-        is_quick = all(len(parts) <= PARTS for parts in parallels)
+        is_quick = bool(parallels) and all(len(parts) <= PARTS for parts in parallels)
         return INEXACT_WIDTH if is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
