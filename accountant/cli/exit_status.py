@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import zip_longest
 from typing import Any, cast
 
 import typer
@@ -57,6 +58,12 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
 
         print(f"{program} {__version__}")
         return 0
+    # --json without a file is standard output
+    arguments = [
+        spelled
+        for word, following in zip_longest(arguments, arguments[1:], fillvalue="--")
+        for spelled in ([word, "-"] if word == "--json" and following[:2] == "--" else [word])
+    ]
     try:
         status = int(app(args=arguments, prog_name=program, standalone_mode=False) or 0)
     except typer.Exit as stop:

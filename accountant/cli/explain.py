@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from accountant.cli.options import (
     Delta,
+    Force,
     Json,
     PlanName,
     ProofFile,
-    check_outputs,
     delta_of,
     print_report,
     proof_of_plan,
@@ -16,7 +16,11 @@ from accountant.cli.options import (
 
 
 def explain(
-    plan: PlanName, delta: Delta = None, proof: ProofFile = None, json: Json = None
+    plan: PlanName,
+    delta: Delta = None,
+    proof: ProofFile = None,
+    json: Json = None,
+    force: Force = False,
 ) -> None:
     """Say in plain sentences what the plan promises a person in the data.
 
@@ -39,7 +43,6 @@ def explain(
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.planning.interpretation import explanation
 
-    check_outputs(json)
     whole_plan, at = read_plan(plan), delta_of(read_file(plan), delta)
     proved = proof_of_plan(whole_plan, at, proof)
     cost = Tight().epsilon(whole_plan, at) if proved is None else proved.epsilon

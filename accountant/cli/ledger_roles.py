@@ -13,16 +13,17 @@ import typer
 
 from accountant.cli.ledger_options import (
     BookName,
-    JsonFlag,
     KeyFile,
     NewBook,
     PinFile,
     ReasonOfSet,
     check_reason_goes_with_set,
     open_book,
-    print_json,
     wrapped,
+    writes_to_stdout,
 )
+from accountant.cli.options import Force, Json
+from accountant.cli.vocabulary import option
 
 if TYPE_CHECKING:
     from accountant.book.chain.roles import Roles
@@ -32,11 +33,12 @@ def roles(
     book: BookName,
     set_: Annotated[
         str | None,
-        typer.Option("--set", metavar="FILE", help="State the roles that FILE, a .toml, lists."),
+        option("set", "State the roles that FILE, a .toml, lists.", value="FILE"),
     ] = None,
     reason: ReasonOfSet = None,
     new: NewBook = False,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
@@ -70,9 +72,8 @@ def roles(
         if stated is not None and reason is not None:
             opened_book.set_roles(stated, reason)
         roles_in_force, proposed = opened_book.roles, opened_book.proposed_roles
-    if json:
-        facts = None if roles_in_force is None else roles_in_force.facts()
-        print_json({"roles": facts, "proposed": proposed})
+    facts = None if roles_in_force is None else roles_in_force.facts()
+    if writes_to_stdout(json, {"roles": facts, "proposed": proposed}):
         return
     if roles_in_force is None:
         print("this book has no roles: anyone who can write the file may write every entry")

@@ -11,11 +11,11 @@ from accountant.cli.options import (
     EXCEEDED,
     Delta,
     Epsilon,
+    Force,
     Json,
     PlanName,
     allocation_facts,
     budget_of,
-    check_outputs,
     print_report,
     write_json,
 )
@@ -38,6 +38,7 @@ def plan(
         ),
     ] = None,
     json: Json = None,
+    force: Force = False,
 ) -> None:
     """Show a plan, what it costs, what remains of its budget, and how much more would fit.
 
@@ -74,7 +75,6 @@ def plan(
     from accountant.planning.allocation_table import Allocation
     from accountant.planning.what_if import for_groups
 
-    check_outputs(json)
     size = None if group is None else RECORDS.check("--group", parse_number(group))
     whole_plan, file = read_plan(plan), read_file(plan)
     budget = budget_of(file, epsilon, delta)

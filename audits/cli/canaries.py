@@ -6,31 +6,26 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import Options, takes
 
 INCONCLUSIVE = 3  # exit status under --strict if half the noise would not be seen
 
 
-@takes("confidence", "json", "strict")
+@takes("confidence", "json", "force", "strict")
 def canaries(
     count: Annotated[str, typer.Argument(metavar="CANARIES", help="Number of canaries.")],
-    rate: Annotated[
-        str, typer.Option(metavar="Q", help="Probability with which a step uses a record.")
-    ],
-    steps: Annotated[str, typer.Option(metavar="T", help="Number of steps.")],
-    noise: Annotated[
-        str, typer.Option(metavar="SIGMA", help="Noise multiplier: noise in clipping lengths.")
-    ],
-    delta: Annotated[
-        str, typer.Option(metavar="D", help="The delta of the claim and of the bounds.")
-    ] = "1e-5",
+    rate: Annotated[str, option("rate")],
+    steps: Annotated[str, option("steps")],
+    noise: Annotated[str, option("noise")],
+    delta: Annotated[str, option("delta", "The delta of the claim and of the bounds.")] = "1e-5",
     plan: Annotated[
         str | None,
-        typer.Option(metavar="PLAN.toml", help="The claim; else what these numbers declare."),
+        option("plan", "The claim is the plan in PLAN; else what these numbers declare."),
     ] = None,
     batch: Annotated[
         str,
-        typer.Option(metavar="B", help="Records a step whose gradients the auditor does not know."),
+        option("batch", "Records a step whose gradients the auditor does not know."),
     ] = "0",
     parameters: Annotated[
         str | None, typer.Option(metavar="P", help="Number of parameters, with --batch.")
@@ -58,11 +53,9 @@ def canaries(
     from accountant.cli.progress import waiting
     from accountant.files import write_text
     from accountant.formats.plan_toml import read_plan
-    from audits.formats.report_format import check_files
     from audits.one_run.canary_power import canary_power
     from audits.report.terminal import borderless_table, literal_text
 
-    check_files(options.files)
     claim = None if plan is None else read_plan(plan)
     with waiting("simulating trainings"):
         power = canary_power(

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.options import Force
+from accountant.cli.vocabulary import option
+
 PROGRAM = "python -m audits index"
 
 
@@ -14,9 +17,10 @@ def index(
         str, typer.Argument(metavar="FOLDER", help="It is read with the folders in it.")
     ],
     out: Annotated[
-        str, typer.Option(metavar="FILE", help="The page. Its links work if it is in FOLDER.")
+        str,
+        option("out", "Write the page to FILE; its links work if it is in FOLDER.", value="FILE"),
     ],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write one page over the plans, ledgers and audits of a folder.
 
@@ -35,15 +39,12 @@ def index(
 
     from accountant.cli.progress import terminal_progress
     from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_atomically
+    from accountant.files import write_atomically
     from audits.report.folder_page import folder_page, index_of
 
     directory = Path(folder)
     if not directory.is_dir():
         raise ParameterError("FOLDER", folder, "a folder that exists")
-    check_writable({"--out": out})
-    if Path(out).is_file() and not force:
-        raise ParameterError("--out", out, "a file that is not there yet, or --force given")
     with terminal_progress(TextColumn("reading {task.description}")) as bar:
         task = bar.add_task("", total=None)
         contents = index_of(directory, lambda name: bar.update(task, description=name))

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import FILES, AllowImport, Options, takes
 
 FOUND, INCONCLUSIVE = 1, 3  # exit statuses: a claim was falsified, or nothing could be decided
@@ -17,17 +18,12 @@ def record(
         str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="The function that is recorded.")
     ],
     pair: Annotated[
-        tuple[str, str], typer.Option(metavar="A.npy B.npy", help="Two neighbouring data sets.")
+        tuple[str, str], option("pair", "Two neighbouring data sets: files, as of `target`.")
     ],
-    epsilon: Annotated[
-        str | None, typer.Option(metavar="E", help="The epsilon that is claimed.")
-    ] = None,
+    epsilon: Annotated[str | None, option("epsilon", "The epsilon that is claimed.")] = None,
     delta: Annotated[
         str | None,
-        typer.Option(
-            metavar="D",
-            help="The delta of the claim, by default 0; or, without a claim, of the cost.",
-        ),
+        option("delta", "The delta of the claim, by default 0; or, without a claim, of the cost."),
     ] = None,
     primitive: Annotated[
         list[str] | None,
@@ -60,7 +56,7 @@ def record(
     from accountant.domains import DELTA, POSITIVE, IntegerRange
     from accountant.errors import ParameterError
     from audits.claims.findings import Outcome
-    from audits.formats.report_format import check_files, write_files
+    from audits.formats.report_format import write_files
     from audits.recorded_runs.patches import named_function
     from audits.recorded_runs.record import record as recorded_run
     from audits.results.result_file import Request, new_result
@@ -75,7 +71,6 @@ def record(
         claim = POSITIVE.check("--epsilon", parse_number(epsilon))
         claim = (claim, checked_delta) if checked_delta else claim
     seed = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
-    check_files(options.files)
     sys.path.insert(0, "")
     _, _, function = named_function(name)
     data, neighbour = map(load_value, pair)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audits.cli.options import LIMITS, Options, takes
+from audits.cli.options import LIMITS, AllowImport, Options, takes
 
 if TYPE_CHECKING:
     from audits.results.result_file import Result
@@ -26,9 +26,7 @@ OWN_RANDOMNESS = {"libraries"}
 def replay(
     result: Annotated[str, typer.Argument(metavar=FILE, help="A file that --json wrote.")],
     options: Options,
-    allow_import: Annotated[
-        bool, typer.Option("--allow-import", help="Import the target that the file names.")
-    ] = False,
+    allow_import: AllowImport = False,
 ) -> None:
     """Run a result again and report whether it is identical but for times.
 

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import REPORTS, Options, takes
 
 
@@ -80,12 +81,10 @@ def papers(options: Options) -> None:
     run_and_report("papers", select_cases(request.names, cases()), request, threads, options)
 
 
-@takes(*REPORTS, samples="20000", jobs="1")
+@takes(*REPORTS, runs="20000", jobs="1")
 def libraries(
     *,
-    faults: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the page of the faults, as Markdown.")
-    ] = None,
+    faults: Annotated[str | None, option("faults")] = None,
     options: Options,
 ) -> None:
     """Audit other libraries: pinned faults must be found, sound mechanisms must survive.
@@ -100,13 +99,12 @@ def libraries(
     Exit status: 0 all as known, 1 a fault was missed or a sound control was falsified, 2 bad
     usage, 3 inconclusive under --strict, 130 interrupted.
     """
-    from accountant.files import check_writable, write_text
+    from accountant.files import write_text
     from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
     from audits.libraries import LIBRARIES, available_cases
     from audits.libraries.faults_page import faults_page
     from audits.runner.execution import select_cases
 
-    check_writable({"--faults": faults})
     request, threads = parse_request("libraries", options.names, options)
     cases, absent = available_cases(list(request.names))
     # `select_cases` refuses names that match no case.  The name of a library that is not installed

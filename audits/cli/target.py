@@ -6,17 +6,18 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import LIMITS, REPORTS, AllowImport, Options, takes
 
 
 @takes(*REPORTS[1:], *LIMITS, jobs="1")
 def target(
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")],
+    epsilon: Annotated[str, option("epsilon", "The epsilon that is claimed.")],
     pair: Annotated[
         tuple[str, str],
-        typer.Option(
-            metavar="A B",
-            help="Two neighbouring values: numbers or files (.npy, .npz, .csv, .json, .parquet).",
+        option(
+            "pair",
+            "Two neighbouring values: numbers or files (.npy, .npz, .csv, .json, .parquet).",
         ),
     ],
     name: Annotated[
@@ -43,7 +44,7 @@ def target(
             metavar="S", help="Seconds in which the program must answer; 60 if not given."
         ),
     ] = None,
-    delta: Annotated[str, typer.Option(metavar="D", help="The delta that is claimed.")] = "0",
+    delta: Annotated[str, option("delta", "The delta that is claimed.")] = "0",
     allow_import: AllowImport = False,
     bits: Annotated[
         bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
@@ -62,7 +63,7 @@ def target(
     ] = None,
     claim: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name the claim of BOOK; by default as the function."),
+        option("claim", "Name the claim of BOOK; by default as the function."),
     ] = None,
     version: Annotated[
         str | None,
@@ -70,9 +71,7 @@ def target(
             metavar="V", help="State the version of the code; by default its file's SHA-256."
         ),
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Sign in BOOK with the key in FILE.")
-    ] = None,
+    key: Annotated[str | None, option("key", "Sign in BOOK with the key in FILE.")] = None,
     *,
     options: Options,
 ) -> None:

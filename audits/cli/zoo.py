@@ -11,8 +11,8 @@ from audits.cli.options import FILES, Options, takes
 WRONG = 1  # exit status if the outcome of a specimen is not the expected one
 
 
-@takes("names", "samples", "confidence", "seed", "repeats", "jobs", "dask", *FILES, "resume",
-       samples="100000", seed="0", jobs="1")  # fmt: skip
+@takes("names", "runs", "confidence", "seed", "repeats", "jobs", "dask", *FILES, "resume",
+       runs="100000", seed="0", jobs="1")  # fmt: skip
 def zoo(options: Options) -> None:
     """Score the auditor: runs to detection, bound over truth, false alarms, seconds.
 
