@@ -1,4 +1,4 @@
-"""``python -m accountant``: plan a budget, spend it, and show what was spent."""
+"""``dp-attest account``: plan a budget, spend it, and show what was spent."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ A plan file has a table for each line of the plan:
   scale = 60.0
   count = 12
 
-Examples: python -m accountant fit wanted.toml --out plan.toml;
-python -m accountant least statistics.toml --out plan.toml;
-python -m accountant plan plan.toml; python -m accountant compare plan.toml --delta 1e-6;
-python -m accountant explain plan.toml; python -m accountant page plan.toml --out budget.html;
-python -m accountant ledger --help; python -m accountant training --help;
-python -m accountant certify plan.toml --delta 1e-6 --proof cost.proof.json;
-python -m accountant verify cost.proof.json; python -m accountant receipt --help
+Examples: dp-attest account fit wanted.toml --out plan.toml;
+dp-attest account least statistics.toml --out plan.toml;
+dp-attest account plan plan.toml; dp-attest account compare plan.toml --delta 1e-6;
+dp-attest account explain plan.toml; dp-attest page plan.toml --out budget.html;
+dp-attest ledger --help; dp-attest account training --help;
+dp-attest account certify plan.toml --delta 1e-6 --out cost.proof.json;
+dp-attest account verify cost.proof.json; dp-attest receipt --help
 
 A plan file as the first word means compare. Exit status: 0 answered, 1 the budget does not
 suffice, 2 bad usage or a bad plan file, 130 interrupted.

@@ -1,4 +1,4 @@
-"""``dp-attest audit``: try to falsify privacy claims; ``python -m audits`` alone audits them all."""
+"""``dp-attest audit``: try to falsify privacy claims; ``python -m audits`` alone audits all."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def main(
 
 
 def _is_misspelled_command(word: str) -> bool:
-    """Whether a word is nearly a command, and no part of any subject; cases are loaded only then."""
+    """Whether a word is nearly a command, and no part of a subject; only then cases are loaded."""
     if word.startswith("-") or nearest_name(word, COMMANDS) is None:
         return False
     from audits.runner.cases import cases

@@ -32,7 +32,7 @@ These options mean the same in every command that has them:
 \b
 {options}
 
-A plan may be - for standard input. python -m accountant and python -m audits are other names of
+A plan may be - for standard input. dp-attest account and dp-attest audit are other names of
 dp-attest account and dp-attest audit.
 """
 COMMON = ("json", "out", "force", "epsilon", "delta", "runs", "seed")

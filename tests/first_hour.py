@@ -143,8 +143,8 @@ def play(folder: Path) -> None:
     hour.python("frame.py", says="left: 0.5")
     hour.command("ledger", "status", "team.db", says="survey")
     hour.command("ledger", "verify", "team.db")
-    hour.command("audit", "Laplace", "--seed", "7", "--samples", "20000", "--json", "laplace.json",
-                 "--html", "laplace.html", says="SURVIVED")  # fmt: skip
+    hour.command("audit", "Laplace", "--seed", "7", "--runs", "20000", "--json", "laplace.json",
+                 "--out", "laplace.html", says="SURVIVED")  # fmt: skip
     hour.write("leak.py", LEAK)
     target = ("audit", "target", "leak:release", "--epsilon", "0.5", "--pair", "0", "1")
     hour.command(*target, "--allow-import", "--seed", "7", "--json", "leak.json", status=1,

@@ -78,7 +78,7 @@ class Tight(Accountant):
             In [0, 1).
         proof : path, optional
             A file, replaced as a whole: what others need to prove the interval again, by
-            ``python -m accountant verify``.  It is checked before it is written.
+            ``dp-attest account verify``.  It is checked before it is written.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""``python -m accountant certify``: the interval of a plan's epsilon, and a proof of it."""
+"""``dp-attest account certify``: the interval of a plan's epsilon, and a proof of it."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def certify(
     Example:
 
     \b
-      python -m accountant certify plan.toml --delta 1e-6 --out cost.proof.json
-      python -m accountant verify cost.proof.json --plan plan.toml
+      dp-attest account certify plan.toml --delta 1e-6 --out cost.proof.json
+      dp-attest account verify cost.proof.json --plan plan.toml
 
     Delta is that of the file's budget, or of --delta. With --runs N the plan is taken N times, for
     a book of which `ledger open --runs N` reserves N runs.
@@ -113,5 +113,5 @@ def _report(
     report += f"\nwrote {out}: {size:,} bytes, SHA-256 {verdict.digest}, {verdict.word}"
     report += f": {verdict.reason}" * bool(verdict.reason)
     report += f"\n{checked.claims}" * bool(checked.claims)
-    report += f"\ncheck it: python -m accountant verify {shlex.quote(str(out))}"
+    report += f"\ncheck it: dp-attest account verify {shlex.quote(str(out))}"
     return report, {**facts, "proof": {"file": out, "bytes": size, **checked.facts()}}

@@ -1,4 +1,4 @@
-"""``python -m accountant compare``: what a plan costs, by every accountant."""
+"""``dp-attest account compare``: what a plan costs, by every accountant."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ def compare(
     With --proof the row of Tight is what the file proves: it is checked in ball arithmetic first,
     and must be of this plan and this delta.
 
-    Examples: python -m accountant plan.toml --delta 1e-6;
-    python -m accountant compare plan.toml --epsilon 1 --json - ;
-    python -m accountant compare plan.toml --delta 1e-6 --explain;
-    python -m accountant compare plan.toml --delta 1e-6 --out cost.png
+    Examples: dp-attest account plan.toml --delta 1e-6;
+    dp-attest account compare plan.toml --epsilon 1 --json - ;
+    dp-attest account compare plan.toml --delta 1e-6 --explain;
+    dp-attest account compare plan.toml --delta 1e-6 --out cost.png
 
     Exit status: 0 answered, 2 bad usage, a bad plan file or a proof that does not prove its cost,
     130 interrupted.

@@ -74,6 +74,10 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
         print_error(program, str(error))
         return error.status
     except CommandLineError as error:
+        group = getattr(error, "ctx", None)
+        if group is not None and error.format_message().startswith("Missing command"):
+            print(group.get_help())  # a group alone says what is in it
+            return 0
         print_error(program, error.format_message())
         return USAGE
     except SystemExit:  # rich raises it when the reader of its output is gone

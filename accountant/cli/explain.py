@@ -1,4 +1,4 @@
-"""``python -m accountant explain``: what a plan's guarantee means for a person in the data."""
+"""``dp-attest account explain``: what a plan's guarantee means for a person in the data."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def explain(
     With --proof the cost is the one that the file proves: it is checked in ball arithmetic first,
     and must be of this plan and this delta.
 
-    Examples: python -m accountant explain plan.toml --delta 1e-6;
-    python -m accountant explain plan.toml --proof cost.proof.json
+    Examples: dp-attest account explain plan.toml --delta 1e-6;
+    dp-attest account explain plan.toml --proof cost.proof.json
 
     Exit status: 0 answered, 2 bad usage, a bad plan file or a proof that does not prove its cost,
     130 interrupted.

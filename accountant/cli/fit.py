@@ -1,4 +1,4 @@
-"""``python -m accountant fit``: how much noise each release should have."""
+"""``dp-attest account fit``: how much noise each release should have."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def fit(
     and targets of the plan file, and adds to each release the scale that was found, as `fitted`.
     FILE may be the plan file itself (with --force); a later fit finds the noise anew.
 
-    Examples: python -m accountant fit wanted.toml --out plan.toml;
-    python -m accountant fit wanted.toml --more 4;
-    python -m accountant fit wanted.toml --need ages=0.5 --records 10000
+    Examples: dp-attest account fit wanted.toml --out plan.toml;
+    dp-attest account fit wanted.toml --more 4;
+    dp-attest account fit wanted.toml --need ages=0.5 --records 10000
     --bound private_mean,error=0.25,dimension=1,model=central
 
     Exit status: 0 found, 1 what is given costs more than the budget, 2 bad usage or a bad plan

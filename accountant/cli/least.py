@@ -1,4 +1,4 @@
-"""``python -m accountant least``: the least epsilon that wanted accuracies cost."""
+"""``dp-attest account least``: the least epsilon that wanted accuracies cost."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def least(
     error. The last line also says how much less any mechanism at all could cost. It reads no data.
     The reverse question, the least error that a budget allows, is answered by fit.
 
-    Examples: python -m accountant least statistics.toml --out plan.toml;
-    python -m accountant least statistics.toml --delta 1e-9 --json -
+    Examples: dp-attest account least statistics.toml --out plan.toml;
+    dp-attest account least statistics.toml --delta 1e-9 --json -
 
     Exit status: 0 found, 2 bad usage, a bad file, or an error that no mechanism can reach,
     130 interrupted.

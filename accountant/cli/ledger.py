@@ -1,4 +1,4 @@
-"""``python -m accountant ledger``: look at, check and export a book of budgets.
+"""``dp-attest ledger``: look at, check and export a book of budgets.
 
 `COMMANDS` is the table of all its commands.  Those that set the terms of a data set, such as its
 budget, are in `ledger_terms`; those here only read.
@@ -56,7 +56,7 @@ def status(
 ) -> None:
     """Say what was spent of every budget, or of the data set --dataset, and its terms.
 
-    Example: python -m accountant ledger status book.db
+    Example: dp-attest ledger status book.db
     """
     from accountant.book.export import SCHEMA, status_facts
     from accountant.book.status import format_spent
@@ -106,7 +106,7 @@ def remaining(
 ) -> None:
     """Say how many more of each line of a plan alone, or of all of it, fit what is left.
 
-    Example: python -m accountant ledger remaining book.db survey plan.toml
+    Example: dp-attest ledger remaining book.db survey plan.toml
     """
     from accountant.cli.plan import room_in_words
     from accountant.formats.plan_toml import read_file, read_plan
@@ -148,8 +148,8 @@ def verify(
 
     Of a book with roles every signature is checked too, with the public keys in the book.
 
-    Examples: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin;
-    python -m accountant ledger verify book.db --against monday.head
+    Examples: dp-attest ledger verify book.db --pin /mnt/elsewhere/book.pin;
+    dp-attest ledger verify book.db --against monday.head
     """
     from accountant.files import read_text
 
@@ -175,7 +175,7 @@ def head(
 
     With the private key of a person of the book it is a signed checkpoint of several lines.
 
-    Example: python -m accountant ledger head book.db --key ~/.ssh/id_ed25519 > monday.head
+    Example: dp-attest ledger head book.db --key ~/.ssh/id_ed25519 > monday.head
     """
     with open_book(book, pin, key=key) as opened_book:
         if not writes_to_stdout(json, {"head": opened_book.head}):
@@ -187,7 +187,7 @@ def accept_restored(
 ) -> None:
     """Go on from a book that was put back from a backup, though later spends are lost from it.
 
-    Example: python -m accountant ledger accept-restored book.db --reason "the disk failed"
+    Example: dp-attest ledger accept-restored book.db --reason "the disk failed"
     """
     with open_book(book, pin, key=key, accept_restored=reason) as opened_book:
         print(f"the log goes on from\n{opened_book.head}")
@@ -211,7 +211,7 @@ def history(
 
     Where two curators are needed, a proposal is open, seconded by another curator, or lapsed.
 
-    Example: python -m accountant ledger history book.db survey --last 20
+    Example: dp-attest ledger history book.db survey --last 20
     """
     from accountant.book.export import history_json
     from accountant.files import write_text
@@ -253,7 +253,7 @@ def evidence(
     holds, the wealth ever reaches 1 / alpha with probability at most alpha: that is the alarm, and
     it stays.
 
-    Example: python -m accountant ledger evidence book.db mycode:count
+    Example: dp-attest ledger evidence book.db mycode:count
     """
     from accountant.book.export import evidence_facts
     from accountant.formatting import escape_control, format_lower
@@ -310,8 +310,8 @@ def export(
     knows; a field that the tier of registry.toml asks for and that file leaves out is refused,
     never guessed.
 
-    Examples: python -m accountant ledger export book.db survey --out survey.csv;
-    python -m accountant ledger export book.db survey --registry registry.toml --out survey.yaml
+    Examples: dp-attest ledger export book.db survey --out survey.csv;
+    dp-attest ledger export book.db survey --registry registry.toml --out survey.yaml
     """
     from accountant.book import export as exports
     from accountant.domains import OneOf

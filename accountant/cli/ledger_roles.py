@@ -1,4 +1,4 @@
-"""``python -m accountant ledger roles|grants``: who may write what to a book.
+"""``dp-attest ledger roles|grants``: who may write what to a book.
 
 A book is a database of data sets, the privacy budget of each, and what was spent of it.  Its roles
 are lists of public keys; the work is done by `accountant.book`.
@@ -58,8 +58,8 @@ def roles(
     of its curators. With raise_needs = 2 the first curator's command proposes a change, and the
     same command by a second one makes it.
 
-    Examples: python -m accountant ledger roles book.db --set roles.toml --new --key ada.key;
-    python -m accountant ledger roles book.db
+    Examples: dp-attest ledger roles book.db --set roles.toml --new --key ada.key;
+    dp-attest ledger roles book.db
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.errors import ParameterError
 
@@ -104,7 +104,7 @@ def grants(
     Logins get a group each, such as GRANT book_analysts TO ana. An analyst's login can then spend,
     and add no entry that only a curator writes; no login can change or delete entries.
 
-    Example: python -m accountant ledger grants postgresql://owner@host/db | psql -d db
+    Example: dp-attest ledger grants postgresql://owner@host/db | psql -d db
     """
     with open_book(book, pin) as opened_book:
         print(opened_book.grants(prefix), end="")

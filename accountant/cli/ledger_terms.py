@@ -1,4 +1,4 @@
-"""``python -m accountant ledger open|close|raise|expire|quota|...``: terms of a data set.
+"""``dp-attest ledger open|close|raise|expire|quota|...``: terms of a data set.
 
 A book is a database of data sets, the privacy budget of each, and what was spent of it.  These
 commands set the terms on which a data set may be spent: its budget, the time at which it expires,
@@ -175,11 +175,11 @@ def open_(
 ) -> None:
     """Open a data set with its budget, in a book that is there or, with --new, in a new one.
 
-    Examples: python -m accountant ledger open book.db survey --new --epsilon 1 --unit "one person";
-    python -m accountant ledger open book.db visits --plan plan.toml --runs 12;
-    python -m accountant ledger open book.db votes --plan plan.toml --proof cost.proof.json
+    Examples: dp-attest ledger open book.db survey --new --epsilon 1 --unit "one person";
+    dp-attest ledger open book.db visits --plan plan.toml --runs 12;
+    dp-attest ledger open book.db votes --plan plan.toml --proof cost.proof.json
     --verified;
-    python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
+    dp-attest ledger open book.db clinic --epsilon 1 --window month --carry 2
     """
     from accountant.book.chain.entries import checked_name
     from accountant.book.clock import confirmed_until
@@ -270,7 +270,7 @@ def close(
 ) -> None:
     """Close a data set for good: nothing more is spent, and stored answers stay readable.
 
-    Example: python -m accountant ledger close book.db survey --reason "the study ended"
+    Example: dp-attest ledger close book.db survey --reason "the study ended"
     """
     with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         print_statuses([opened_book.close_dataset(name, reason)], json)
@@ -292,7 +292,7 @@ def raise_(
 ) -> None:
     """Give a data set another budget, which must hold what was spent.
 
-    Example: python -m accountant ledger raise book.db survey --epsilon 2 --reason "second wave"
+    Example: dp-attest ledger raise book.db survey --epsilon 2 --reason "second wave"
     """
     from accountant.accountants.budget import Budget
     from accountant.domains import POSITIVE
@@ -321,7 +321,7 @@ def expire(
 ) -> None:
     """Set the time from which on a data set refuses to spend; a later call can move it.
 
-    Example: python -m accountant ledger expire book.db survey --when 2027-01-01 --reason consent
+    Example: dp-attest ledger expire book.db survey --when 2027-01-01 --reason consent
     """
     with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         print_statuses([opened_book.expire(name, when, reason)], json)
@@ -340,7 +340,7 @@ def correct_clock(
 
     Do it where the clock is right: what was spent by the wrong one counts in the open windows.
 
-    Example: python -m accountant ledger correct-clock book.db --reason "the battery was empty"
+    Example: dp-attest ledger correct-clock book.db --reason "the battery was empty"
     """
     with open_book(book, pin, key=key, clock=clock) as opened_book:
         correction = opened_book.correct_clock(reason)
@@ -373,7 +373,7 @@ def quota(
 ) -> None:
     """Say what each author spent of a data set and may spend, after setting one of the quotas.
 
-    Example: python -m accountant ledger quota book.db survey --set ada=0.25 --reason "pilot"
+    Example: dp-attest ledger quota book.db survey --set ada=0.25 --reason "pilot"
     """
     from accountant.book.status import format_spent
     from accountant.errors import ParameterError
@@ -412,7 +412,7 @@ def buckets(
 ) -> None:
     """Say what the people of each bucket of a data set spent.
 
-    Example: python -m accountant ledger buckets book.db survey
+    Example: dp-attest ledger buckets book.db survey
     """
     from accountant.book.status import format_spent
     from accountant.formatting import escape_control, format_lower
@@ -453,9 +453,9 @@ def claim(
     """Open a claim on the privacy of a program, to which audits of its versions add evidence.
 
     What is claimed, and A, stay as they are: another claim is opened under another name, and its
-    evidence begins anew. `python -m audits target --evidence BOOK` audits a version.
+    evidence begins anew. `dp-attest audit target --evidence BOOK` audits a version.
 
-    Example: python -m accountant ledger claim book.db mycode:count --epsilon 1 --alpha 0.01
+    Example: dp-attest ledger claim book.db mycode:count --epsilon 1 --alpha 0.01
     """
     from accountant.accountants.budget import Budget
     from accountant.book.export import evidence_facts

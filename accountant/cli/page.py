@@ -1,4 +1,4 @@
-"""``python -m accountant page``: a budget as one page to look at."""
+"""``dp-attest page``: a budget as one page to look at."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from accountant.cli.options import (
 )
 from accountant.cli.vocabulary import VOCABULARY, option
 
-PROGRAM = "python -m accountant page"
+PROGRAM = "dp-attest page"
 
 
 def page(
@@ -56,10 +56,10 @@ def page(
     of the budget's delta. The page of a ledger has what was spent, when and by whom. Pages make
     no network request and hold no data.
 
-    Examples: python -m accountant page plan.toml --out budget.html;
-    python -m accountant page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
-    python -m accountant page --ledger spent.db --dataset visits --out history.html;
-    python -m accountant page --ledger spent.db --claim mycode:count --out evidence.html
+    Examples: dp-attest page plan.toml --out budget.html;
+    dp-attest page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
+    dp-attest page --ledger spent.db --dataset visits --out history.html;
+    dp-attest page --ledger spent.db --claim mycode:count --out evidence.html
 
     Exit status: 0 written, 2 bad usage, a bad plan file, a proof that does not prove its cost or
     no such ledger, 130 interrupted.

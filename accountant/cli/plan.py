@@ -1,4 +1,4 @@
-"""``python -m accountant plan``: a plan, what it costs, and what remains of its budget."""
+"""``dp-attest account plan``: a plan, what it costs, and what remains of its budget."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def plan(
     expected to lie below the best. The last line says how many more releases of each line alone
     would fit beside the plan.
 
-    Examples: python -m accountant plan plan.toml;
-    python -m accountant plan plan.toml --epsilon 2 --delta 1e-9 --group 3
+    Examples: dp-attest account plan plan.toml;
+    dp-attest account plan plan.toml --epsilon 2 --delta 1e-9 --group 3
 
     Exit status: 0 it fits, 1 it costs more than the budget, 2 bad usage or a bad plan file,
     130 interrupted.

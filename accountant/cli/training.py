@@ -1,4 +1,4 @@
-"""``python -m accountant training``: what a training run costs, under the loader that it had."""
+"""``dp-attest account training``: what a training run costs, under the loader that it had."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accountant.training.rows import Tick
     from accountant.training.statement import TrainingStatement
 
-PROGRAM = "python -m accountant training"
+PROGRAM = "dp-attest account training"
 DIFFERS = 1  # exit status if a statement has a number that the run does not have
 # Options that may be given with --opacus: they check what the file says, or ask for more numbers.
 OPTIONS_OF_OPACUS = ("epochs", "batch", "delta", "relation", "examples_per_user")
@@ -162,12 +162,12 @@ def training(
     --opacus reads what accountant.formats.opacus.opacus_record(engine, loader) returned, written
     by json.dump: the loader is that of the run, and --epochs and --batch only check it.
 
-    Examples: python -m accountant training --examples 60000 --batch 512 --epochs 20 --noise 1.1
-    --loader shuffled; python -m accountant training --examples 60000 --batch 512 --epochs 20
+    Examples: dp-attest account training --examples 60000 --batch 512 --epochs 20 --noise 1.1
+    --loader shuffled; dp-attest account training --examples 60000 --batch 512 --epochs 20
     --epsilon 3 --loader poisson --out statement.html --json statement.json;
-    python -m accountant training --replay statement.json;
-    python -m accountant training --opacus run.json --epochs 20;
-    python -m accountant training --replay statement.json --registry registry.toml > model.yaml
+    dp-attest account training --replay statement.json;
+    dp-attest account training --opacus run.json --epochs 20;
+    dp-attest account training --replay statement.json --registry registry.toml > model.yaml
 
     Exit status: 0 answered, 1 a replayed statement says other numbers, 2 bad usage,
     130 interrupted.

@@ -1,4 +1,4 @@
-"""``python -m accountant verify``: check a proof of a plan's epsilon in ball arithmetic."""
+"""``dp-attest account verify``: check a proof of a plan's epsilon in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def verify(
     With --mechanisms the checker proves for each mechanism, at some epsilons, that delta of its
     density is what it claims, and that the integers of its exact draws add up.
 
-    Examples: python -m accountant verify cost.proof.json;
-    python -m accountant verify cost.proof.json --plan plan.toml --json -;
-    python -m accountant verify --mechanisms
+    Examples: dp-attest account verify cost.proof.json;
+    dp-attest account verify cost.proof.json --plan plan.toml --json -;
+    dp-attest account verify --mechanisms
 
     Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED (one mechanism is enough); 2 the file is no
     proof, or of another plan than --plan, or of what a mechanism does not claim, or bad usage; 130

@@ -1,4 +1,4 @@
-"""``python -m audits bounds``: the least error of private algorithms, and the project's own."""
+"""``dp-attest audit bounds``: the least error of private algorithms, and the project's own."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def bounds(
     is the sharpest proved bound, "published" the papers' with explicit constants. Below them are
     the inequalities that they rest on, checked against channels that can be enumerated.
 
-    Examples: python -m audits bounds;
-    python -m audits bounds sparse_regression --n 1000000 --p 100 --epsilon 0.5 --error 0.01;
-    python -m audits bounds private_mean --model central --delta 1e-6 --out bounds.html
+    Examples: dp-attest audit bounds;
+    dp-attest audit bounds sparse_regression --n 1000000 --p 100 --epsilon 0.5 --error 0.01;
+    dp-attest audit bounds private_mean --model central --delta 1e-6 --out bounds.html
 
     Exit status: 0 answered, 1 an inequality failed, 2 bad usage, 130 interrupted.
     """
@@ -160,5 +160,5 @@ def _repeat_command(
     """The command line that repeats these bounds."""
     options = [f"--{name.replace('_', '-')} {text}" for name, text in texts.items() if text]
     options += [f"--error {error}"] if error else []
-    start = ["python -m audits bounds", *([problem] if problem else [])]
+    start = ["dp-attest audit bounds", *([problem] if problem else [])]
     return " ".join([*start, *options, f"--runs {runs} --seed {seed}"])

@@ -1,4 +1,4 @@
-"""``python -m audits canaries``: what canaries would show of a training, before it runs."""
+"""``dp-attest audit canaries``: what canaries would show of a training, before it runs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def canaries(
     one. Both know what the records of a step add up to; where that is not known, their gradients
     hide the canaries, and --batch says how many they are.
 
-    Examples: python -m audits canaries 700 --rate 0.05 --steps 100 --noise 1.1;
-    python -m audits canaries 2000 --rate 0.004 --steps 5000 --noise 0.8 --delta 1e-6
+    Examples: dp-attest audit canaries 700 --rate 0.05 --steps 100 --noise 1.1;
+    dp-attest audit canaries 2000 --rate 0.004 --steps 5000 --noise 0.8 --delta 1e-6
 
     Exit status: 0 answered, 2 bad usage, 3 half the noise would not be seen under --strict,
     130 interrupted.

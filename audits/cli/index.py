@@ -1,4 +1,4 @@
-"""``python -m audits index``: plans, ledgers and audits of a folder on one page."""
+"""``dp-attest index``: plans, ledgers and audits of a folder on one page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from accountant.cli.options import Force
 from accountant.cli.vocabulary import option
 
-PROGRAM = "python -m audits index"
+PROGRAM = "dp-attest index"
 
 
 def index(
@@ -28,7 +28,7 @@ def index(
     each claim how strong the evidence against it is, and of each audit its verdict. A name is a
     link where a page lies beside it: plan.html beside plan.toml.
 
-    Example: python -m audits index work --out work/index.html
+    Example: dp-attest index work --out work/index.html
 
     Exit status: 0 written, 2 bad usage or no such folder, 130 interrupted.
     """

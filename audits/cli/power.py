@@ -1,4 +1,4 @@
-"""``python -m audits power``: how many runs detect that a claim is false."""
+"""``dp-attest audit power``: how many runs detect that a claim is false."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def power(
     of a few shapes with the true epsilon are shown; with a name, the mechanism's worst pair against
     the claim. Runs are counted over both values.
 
-    Examples: python -m audits power --epsilon 1 --truth 1.25;
-    python -m audits power --epsilon 1 --truth 1.1 --delta 1e-5;
-    python -m audits power "Laplace(scale=1.0" --epsilon 0.8
+    Examples: dp-attest audit power --epsilon 1 --truth 1.25;
+    dp-attest audit power --epsilon 1 --truth 1.1 --delta 1e-5;
+    dp-attest audit power "Laplace(scale=1.0" --epsilon 0.8
 
     Exit status: 0 answered, 2 bad usage, 130 interrupted.
     """

@@ -1,4 +1,4 @@
-"""``python -m audits record``: run a function on data and on a neighbour with the same noise."""
+"""``dp-attest audit record``: run a function on data and on a neighbour with the same noise."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def record(
     needs to be written for it: draws of numpy, random and secrets, of diffprivlib and OpenDP, and
     of every --primitive, are recorded where they are made.
 
-    Example: python -m audits record mycode.noise:release --epsilon 1 --pair a.npy b.npy
+    Example: dp-attest audit record mycode.noise:release --epsilon 1 --pair a.npy b.npy
     --allow-import
 
     Each finding has its line. What cannot be judged has too: noise that went out of sight, as by

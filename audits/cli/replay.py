@@ -1,4 +1,4 @@
-"""``python -m audits replay``: run a result again from its own seed, and list what differs."""
+"""``dp-attest audit replay``: run a result again from its own seed, and list what differs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def replay(
 
     Other libraries draw their own randomness, so of their rows only verdicts are compared.
 
-    Example: python -m audits --seed 7 --json report.json; python -m audits replay report.json
+    Example: dp-attest audit --seed 7 --json report.json; dp-attest audit replay report.json
 
     Exit status: 0 the same, 1 something differs, 2 bad input, 130 interrupted.
     """

@@ -1,4 +1,4 @@
-"""``python -m audits scores``: one training run, audited by the scores of its canaries."""
+"""``dp-attest audit scores``: one training run, audited by the scores of its canaries."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def scores(
     claim the bound alone is printed. --split fixed is for trainers that drew exactly so many
     canaries: their coins are not independent, and the claim is then one of replaced records.
 
-    Examples: python -m audits scores inside.npy outside.npy --epsilon 8 --delta 1e-5;
-    python -m audits scores inside.npy outside.npy --mu 1 --delta 1e-5 --html run.html
+    Examples: dp-attest audit scores inside.npy outside.npy --epsilon 8 --delta 1e-5;
+    dp-attest audit scores inside.npy outside.npy --mu 1 --delta 1e-5 --out run.html
 
     Exit status: 0 survived, 1 falsified, 2 bad usage or input, 3 inconclusive under --strict,
     130 interrupted.

@@ -1,4 +1,4 @@
-"""``python -m audits target``: a function or a program of your own, in any language."""
+"""``dp-attest audit target``: a function or a program of your own, in any language."""
 
 from __future__ import annotations
 
@@ -102,29 +102,29 @@ def target(
 
     With --evidence BOOK the audits of all versions add up to one test of the claim, whose false
     alarm has one probability for the life of the program; an alarm ends with exit status 1.
-    `python -m accountant ledger claim` opens the claim. Few runs of each version add up soonest
+    `dp-attest ledger claim` opens the claim. Few runs of each version add up soonest
     with --early.
 
     Examples, for a file mycode.py in this folder:
 
     \b
     A count that is 0 or 1:
-      python -m audits target mycode:count --epsilon 1 --pair 0 1 --allow-import
+      dp-attest audit target mycode:count --epsilon 1 --pair 0 1 --allow-import
     One record more or less, with a delta:
-      python -m audits target mycode:mean --epsilon 1 --delta 1e-5 \\
+      dp-attest audit target mycode:mean --epsilon 1 --delta 1e-5 \\
         --pair all.npy without_one.npy --allow-import
     Two tables, fewer runs, the same report again with the seed:
-      python -m audits target mycode:report --epsilon 1 --pair a.csv b.csv \\
-        --samples 20000 --seed 7 --allow-import
+      dp-attest audit target mycode:report --epsilon 1 --pair a.csv b.csv \\
+        --runs 20000 --seed 7 --allow-import
     One version of many, in CI:
-      python -m audits target mycode:count --epsilon 1 --pair 0 1 --allow-import \\
-        --samples 1000 --early --evidence book.db --version "$(git describe --always)"
+      dp-attest audit target mycode:count --epsilon 1 --pair 0 1 --allow-import \\
+        --runs 1000 --early --evidence book.db --version "$(git describe --always)"
 
     \b
     A program in JavaScript, in the shell, a query:
-      python -m audits target --command "node release.mjs" --epsilon 1 --pair 0 1
-      python -m audits target --command "sh count.sh" --once --epsilon 1 --pair 0 1
-      python -m audits target count.sql --sql sqlite:///people.db --epsilon 1 --pair 0 1
+      dp-attest audit target --command "node release.mjs" --epsilon 1 --pair 0 1
+      dp-attest audit target --command "sh count.sh" --once --epsilon 1 --pair 0 1
+      dp-attest audit target count.sql --sql sqlite:///people.db --epsilon 1 --pair 0 1
 
     Exit status: 0 survived, 1 falsified, 2 bad usage or a target that cannot be audited,
     3 inconclusive under --strict, 130 interrupted.

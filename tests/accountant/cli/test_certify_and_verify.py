@@ -1,4 +1,4 @@
-"""``python -m accountant certify|verify``, and ``--proof`` of explain, compare and page."""
+"""``dp-attest account certify|verify``, and ``--proof`` of explain, compare and page."""
 
 import hashlib
 import json
@@ -226,7 +226,7 @@ def test_the_page_is_true(tmp_path, monkeypatch, capsys):
     from pathlib import Path
 
     page = Path(__file__).parents[3] / "docs" / "certificates.md"
-    lines = page.read_text(encoding="utf-8").partition("$ python -m accountant verify")[2]
+    lines = page.read_text(encoding="utf-8").partition("$ dp-attest account verify")[2]
     shown = lines.partition("```")[0].splitlines()[1:]
     monkeypatch.chdir(tmp_path)
     releases = "".join(

@@ -26,7 +26,7 @@ def count(value, rng, size):
 def broken_count(value, rng, size):
     return value + rng.laplace(scale=SCALE / 2, size=size)
 """
-CLAIM = "--epsilon 1 --pair 0 1 --samples 2000 --allow-import"
+CLAIM = "--epsilon 1 --pair 0 1 --runs 2000 --allow-import"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from audits.cli.options import FILES
 from audits.formats.report_format import ReportFormat
 
 ONE = "RandomizedResponse(k=10"
-QUICK = [ONE, "half_the_noise", "--samples", "2000", "--jobs", "1"]
+QUICK = [ONE, "half_the_noise", "--runs", "2000", "--jobs", "1"]
 # commands whose answers are no findings: lists, powers, bounds, comparisons, pages
 NO_FINDINGS = {"list", "power", "bounds", "canaries", "replay", "index"}
 
@@ -134,7 +134,7 @@ def test_an_interrupted_audit_beside_a_baseline_goes_on(tmp_path, capsys, monkey
     assert "the baseline does not say of what code it is" in said
 
 
-OTHER = [["--samples", "2001"], ["--confidence", "0.9"], ["--seed", "12345"]]
+OTHER = [["--runs", "2001"], ["--confidence", "0.9"], ["--seed", "12345"]]
 
 
 @pytest.mark.parametrize("other", OTHER, ids=str)
@@ -172,7 +172,7 @@ def honest(value, rng, size):
 def shows_mean(data, rng):
     return (np.clip(data, 0, 1).sum() + rng.laplace(scale=1.0)) / len(data)
 """
-TARGET = ["--epsilon", "1", "--pair", "0", "1", "--samples", "2000", "--allow-import"]
+TARGET = ["--epsilon", "1", "--pair", "0", "1", "--runs", "2000", "--allow-import"]
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def test_a_recorded_run_is_written_with_the_line_of_its_finding(folder, capsys):
 
 def test_the_scores_of_the_auditor_are_written_in_every_format(tmp_path, capsys):
     files = [str(word) for name in FILES for word in (f"--{name}", tmp_path / name)]
-    words = ["zoo", "half_the_noise", "half_the_sensitivity", "--samples", "2000"]
+    words = ["zoo", "half_the_noise", "half_the_sensitivity", "--runs", "2000"]
     assert outcome_of([*words, *files], capsys)[0] == 0
     for name in set(FILES) - {"sarif"}:
         assert "half_the_noise" in (tmp_path / name).read_text().replace("&#95;", "_"), name
