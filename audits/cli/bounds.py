@@ -21,7 +21,7 @@ def _option(help_text: str, metavar: str = "X") -> Any:
     return typer.Option(metavar=metavar, help=help_text)
 
 
-@takes("seed", "json", "out", "force", seed="0")
+@takes("seed", "json", "out", seed="0")
 def bounds(
     problem: Annotated[
         str | None,

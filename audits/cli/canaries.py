@@ -12,7 +12,7 @@ from audits.cli.options import Options, takes
 INCONCLUSIVE = 3  # exit status under --strict if half the noise would not be seen
 
 
-@takes("confidence", "json", "force", "strict")
+@takes("confidence", "json", "strict")
 def canaries(
     count: Annotated[str, typer.Argument(metavar="CANARIES", help="Number of canaries.")],
     rate: Annotated[str, option("rate")],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # The options of the files of a report, those of commands that audit and report, and those that
 # limit a user's own code.
-FILES = ("json", "out", "junit", "sarif", "markdown", "force")
+FILES = ("json", "out", "junit", "sarif", "markdown")
 REPORTS = ("names", "runs", "confidence", "seed", "jobs", "dask", *FILES, "baseline", "resume",
            "strict")  # fmt: skip
 LIMITS = ("max_seconds", "max_memory", "max_processes")
@@ -86,8 +86,9 @@ Command = Callable[..., None]
 def takes(*names: str, **defaults: str) -> Callable[[Command], Command]:
     """A command that takes these options where it has the parameter ``options``.
 
-    ``defaults`` are of this command alone.
+    One that writes files takes ``force`` too.  ``defaults`` are of this command alone.
     """
+    names = (*names, "force") if {*names} & {*FILES} else names
     hints = get_type_hints(Options, include_extras=True)
     usual = {option.name: option.default for option in dataclasses.fields(Options)} | defaults
     shared = [

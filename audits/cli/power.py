@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 POWERS = (0.5, 0.95)  # probabilities of detecting the violation, for which runs are computed
 
 
-@takes("confidence", "json", "force")
+@takes("confidence", "json")
 def power(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="A mechanism, or part of its name.")

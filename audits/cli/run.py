@@ -31,12 +31,6 @@ def run(options: Options) -> None:
     dp-attest audit --seed 7 --json report.json --out report.html; dp-attest audit list;
     dp-attest audit --baseline report.json, which runs only what has changed since
 
-    Other commands (each has --help): list, all subjects; papers, published claims; libraries,
-    known faults of other libraries; target, your own function; record, its draws on two data sets;
-    scores, one training run by its canaries; canaries, what they would show, before it; replay, run
-    a result again; power, how many runs find a violation; zoo, how good the auditor is; bounds,
-    least possible errors; index, one page over plans, ledgers and audits.
-
     Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
     2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.
     """

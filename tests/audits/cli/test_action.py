@@ -183,6 +183,6 @@ def test_every_hook_calls_a_command_of_the_auditor():
 
     for hook in HOOKS.values():
         *program, command = shlex.split(hook["entry"])
-        assert program == ["python", "-m", "audits"]
+        assert program == ["dp-attest", "audit"]
         assert command in COMMANDS
         assert (hook["language"], hook["pass_filenames"]) == ("python", False)
