@@ -92,7 +92,7 @@ class Tight(Accountant):
         UnsupportedPlan
             If a proof is wanted and the checker accepts none for such a plan; nothing is written.
         ParameterError
-            If a proof is wanted without python-flint (``pip install "dp-attest[verify]"``).
+            If a proof is wanted without python-flint (``pip install python-flint``).
 
         References
         ----------

@@ -170,8 +170,8 @@ def verify(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
     checked again in ball arithmetic, and the entries of the book are hashed again.
 
     This command reads nothing but the receipt. It also refuses a proof in which a mechanism claims
-    another loss than its own. The checker is also a distribution of its own:
-    `pip install dp-attest-verify`, which needs python-flint alone; then
+    another loss than its own. The checker is also a distribution of its own, which needs
+    python-flint alone: in a copy of the project `pip install ./distributions/verify`, then
     `dp-attest-verify receipt.json`.
 
     Example: dp-attest receipt verify receipt.json --key ada.pub

@@ -143,7 +143,7 @@ def refuse_without_flint() -> None:
     try:
         import flint  # noqa: F401  # a broken installation counts as none
     except ImportError:
-        allowed = 'used where python-flint is installed (pip install "dp-attest[verify]")'
+        allowed = "used where python-flint is installed (pip install python-flint)"
         raise ParameterError("the checker of proofs", "a Python without it", allowed) from None
 
 

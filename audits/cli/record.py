@@ -51,8 +51,9 @@ def record(
     """
     import sys
     import time
+    from pathlib import Path
 
-    from accountant.cli.exit_status import parse_number
+    from accountant.cli.exit_status import USAGE, CommandFailed, parse_number
     from accountant.domains import DELTA, POSITIVE, IntegerRange
     from accountant.errors import ParameterError
     from audits.claims.findings import Outcome
@@ -62,6 +63,7 @@ def record(
     from audits.results.result_file import Request, new_result
     from audits.runner.recorded_row import recorded_row
     from audits.runner.target_values import load_value
+    from dp_attest.installation import hidden_by
 
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the function's code will run")
@@ -71,6 +73,8 @@ def record(
         claim = POSITIVE.check("--epsilon", parse_number(epsilon))
         claim = (claim, checked_delta) if checked_delta else claim
     seed = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
+    if hidden := hidden_by(Path.cwd()):
+        raise CommandFailed(hidden, USAGE)
     sys.path.insert(0, "")
     _, _, function = named_function(name)
     data, neighbour = map(load_value, pair)

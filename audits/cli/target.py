@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.exit_status import USAGE, CommandFailed
 from accountant.cli.vocabulary import option
 from audits.cli.options import LIMITS, REPORTS, AllowImport, Options, takes
 
@@ -140,6 +141,7 @@ def target(
     from audits.runner.evidence import EvidenceBook, evidence_book
     from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target import TargetRequest, target_cases
+    from dp_attest.installation import hidden_by
 
     is_program = command is not None or sql is not None
     if not is_program and name is None:
@@ -147,6 +149,8 @@ def target(
         raise ParameterError("PKG.MODULE:FUNCTION", name, allowed)
     if not is_program and not allow_import:
         raise ParameterError("--allow-import", name, "given, for the target's code will run")
+    if hidden := hidden_by(Path.cwd()):
+        raise CommandFailed(hidden, USAGE)
     if options.dask is not None:
         raise ParameterError(
             "--dask",

@@ -151,7 +151,7 @@ def test_a_plan_may_be_standard_input(words, tmp_path, monkeypatch, capsys):
     of_file = capsys.readouterr()
     monkeypatch.setattr("sys.stdin", io.StringIO(PLAN))
     assert main(words.split()) == 0
-    times = re.compile(r"\d+\.\d")  # of the accountants
+    times = re.compile(r" *\d+\.\d")  # of the accountants
     shown = capsys.readouterr()
     assert times.sub("", shown.out + shown.err) == times.sub("", of_file.out + of_file.err)
 

@@ -166,7 +166,7 @@ def test_what_cannot_be_looked_into_is_inconclusive(folder, capsys):
     command = words("theirs:hidden", "--json", "r.json", "--runs", "500")
     assert main(command) == 0
     assert "not looked into: output[1]: Handle" in capsys.readouterr().out
-    assert main([*command, "--strict"]) == 3
+    assert main([*command, "--strict", "--force"]) == 3
     written = json.loads((folder / "r.json").read_text())
     assert written["findings"][0]["outcome"] == "inconclusive"
     assert written["details"][0]["unseen"] == ["output[1]: Handle"]
@@ -340,7 +340,7 @@ def test_an_interrupted_target_goes_on_from_what_was_drawn(folder, capsys):
         path.write_bytes(content)
     with (folder / "theirs.py").open("a") as file:
         file.write("# another version\n")
-    drawn["other code"] = calls_of([*command, "--resume"], folder)
+    drawn["other code"] = calls_of([*command, "--resume", "--force"], folder)
     drawn["all"] = calls_of([*command, "--json", "whole.json"], folder)
     # what was kept is not drawn again, unless the code is another
     assert 0 < drawn["the rest"] < drawn["all"] - 200
