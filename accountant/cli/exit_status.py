@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from itertools import zip_longest
 from typing import Any, cast
 
@@ -65,7 +66,9 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
         for spelled in ([word, "-"] if word == "--json" and following[:2] == "--" else [word])
     ]
     try:
-        status = int(app(args=arguments, prog_name=program, standalone_mode=False) or 0)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print_error(program, f"warning: {message}")
+            status = int(app(args=arguments, prog_name=program, standalone_mode=False) or 0)
     except typer.Exit as stop:
         status = int(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, overload
 from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
 from accountant.domains import POSITIVE
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, warn_of_large_delta
 from accountant.planning.calibration_goals import goal_of
 from accountant.planning.calibration_search import least_noise, on_the_private_side
 from accountant.planning.quick_search import (
@@ -29,6 +29,7 @@ from accountant.planning.quick_search import (
 )
 from accountant.plans.map_leaves import map_leaves
 from accountant.plans.plan import Plan, as_plan
+from dp_attest.calls import shows_call
 
 # Of `calibrate_near`: steps at most, by `Tight` alone or with a rough accountant first; and the
 # factors between which a step may change the parameter.
@@ -73,6 +74,7 @@ def calibrate(
     accountant: Accountant | None = ...,
     bracket: tuple[float, float] | None = ...,
 ) -> float: ...
+@shows_call("calibrate(Gaussian, sensitivity=1.0, epsilon=1.0, delta=1e-6)")
 def calibrate(
     plan_of: Any,
     *,
@@ -138,6 +140,7 @@ def calibrate(
     3.979
     """
     goal = goal_of(epsilon, delta, advantage, tpr, fpr, accountant)
+    warn_of_large_delta(delta)
     search = functools.partial(least_noise, goal=goal, bracket=bracket)
     if isinstance(plan_of, Plan) and not fixed:
 

@@ -7,7 +7,7 @@ A fit checks its data, makes a plan of all releases, pays for the plan, and gets
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -24,6 +24,7 @@ from algorithms.base.budgets import Spending, open_ledger
 from algorithms.base.fit_data import fills_features
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 from algorithms.base.signal import warn_no_signal
+from dp_attest.calls import TeachingClass
 
 PlanT = TypeVar("PlanT", bound=Plan)
 
@@ -31,7 +32,7 @@ PlanT = TypeVar("PlanT", bound=Plan)
 # A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks
 # for.  Estimators are equal to themselves alone, and scikit-learn shows them, hence eq=False and
 # repr=False.
-class PrivateEstimator(BaseEstimator, ABC):
+class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
     """An estimator that is fitted through a ledger.
 
     A subclass defines `plan` and `run`; its ``fit`` checks the data, makes the plan, and runs the
