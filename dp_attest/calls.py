@@ -55,10 +55,17 @@ class TeachingClass(ABCMeta):
         try:
             return super().__call__(*values, **named)
         except TypeError:
-            words = misfit(cls.__init__, (None, *values), named, "", {}, cls.__name__)
+            words = misfit(cls, values, named, "", {})
             if words is None:
                 raise
         raise TypeError(words)
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The parameters of the constructor, which `inspect.signature` would not find here."""
+        construct: Any = cls  # as which mypy lets its constructor be looked at
+        signature = inspect.signature(construct.__init__)
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 def misfit(
@@ -67,7 +74,6 @@ def misfit(
     named: dict[str, Any],
     call: str,
     remedies: dict[str, str],
-    name: str = "",
 ) -> str | None:
     """Return why arguments do not fit a function, and what helps; None if they fit.
 
@@ -80,7 +86,7 @@ def misfit(
         why = str(error)
     else:
         return None
-    name = name or function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
     parameters = [one for one in signature.parameters.values() if one.name != "self"]
     known, hint = [one.name for one in parameters], ""
     unknown = next((word for word in named if word not in known), None)

@@ -127,9 +127,11 @@ class Filter(Ledger):
         undeclared: bool = False,
     ) -> None:
         if not isinstance(budget, Budget):
-            # the type alone: what was given may be the data, as in Filter(budget, data)
-            allowed = "a Budget, after the data: Filter(data, Budget(epsilon=1.0, delta=1e-6))"
-            raise ParameterError("budget", type(budget).__name__, allowed)
+            raise ParameterError(
+                "budget",
+                type(budget).__name__,  # its value may be the data, as in Filter(budget, data)
+                "a Budget, after the data: Filter(data, Budget(epsilon=1.0, delta=1e-6))",
+            )
         self._filter_meter = FilterMeter(notion_of(notion, budget, order))
         super().__init__(data, None, rng, public, transcript, undeclared, self._filter_meter)
         if not self._seeded:

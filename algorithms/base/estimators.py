@@ -127,7 +127,10 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
             noise += "; noise exceeds any signal at this shape"
         protected = self._fitted_adjacency.difference
         guarantee = f"{format_guarantee(epsilon, self.delta)}: {protected}"
-        return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
+        bounds = ("x_bound", "y_bound", "row_bound")
+        stated = [f"{name}={getattr(self, name)}" for name in bounds if hasattr(self, name)]
+        clipped = f"records are clipped to {', '.join(stated)}" if stated else ""
+        return f"{type(self).__name__}: {'; '.join(filter(None, (guarantee, noise, clipped)))}"
 
     def _noise_summary(self) -> str:
         """Return a description of the noise; empty if there is none."""
