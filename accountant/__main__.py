@@ -75,9 +75,9 @@ def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     command_line = sys.argv[1:] if arguments is None else arguments
     # a first word that is a plan, or an option, means `compare`
-    first = command_line[0] if command_line else "--help"
-    is_plan = first.startswith("-") or Path(first).suffix or Path(first).exists()
-    if is_plan and first not in {*COMMANDS, *GROUPS, "--help", "--version"}:
+    beginning = command_line[0] if command_line else "--help"
+    is_plan = beginning.startswith("-") or Path(beginning).suffix or Path(beginning).exists()
+    if is_plan and beginning not in {*COMMANDS, *GROUPS, "--help", "--version"}:
         command_line = ["compare", *command_line]
     return run_app(app, program, command_line or ["--help"])
 

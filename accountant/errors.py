@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
-USUAL_DELTA = 0.01  # a greater delta is a mistake, whatever the number of people
-
 
 def _first_line(value: object, longest: int) -> str:
     """Return the first line of a value's repr, cut to at most ``longest`` characters.
@@ -130,24 +126,6 @@ class LargeDeltaWarning(UserWarning):
     >>> [one.category.__name__ for one in found]
     ['LargeDeltaWarning']
     """
-
-
-def warn_of_large_delta(delta: float, users: int | None = None, stacklevel: int = 4) -> None:
-    """Warn where ``delta > 1 / users``; where their number is not known, above 0.01.
-
-    Such a delta allows a mechanism that always publishes the record of one user, chosen at random.
-    """
-    if delta <= (USUAL_DELTA if users is None else 1 / users):
-        return
-    if users is None:
-        limit, remedy = f"{USUAL_DELTA:g}", "less than 1/n for n people"
-    else:
-        limit, remedy = f"1/n = {1 / users:.3g} for {users:,} users", f"{0.1 / users:.0e} or less"
-    message = (
-        f"delta {delta:g} is above {limit}: it allows a release that publishes a random person's "
-        f"record; take {remedy}"
-    )
-    warnings.warn(message, LargeDeltaWarning, stacklevel=stacklevel)
 
 
 class SensitivityWarning(UserWarning):

@@ -46,12 +46,12 @@ def check_writable(targets: dict[str, str | None]) -> None:
 def read_text(path: Path) -> str:
     """Return the text of a file, without a byte order mark; of standard input for ``-``."""
     if str(path) == STANDARD_INPUT:
-        return _text_of(sys.stdin).removeprefix("\ufeff")
+        return text_of_stream(sys.stdin).removeprefix("\ufeff")
     return path.read_text(encoding="utf-8-sig")
 
 
 @functools.cache
-def _text_of(stream: TextIO) -> str:
+def text_of_stream(stream: TextIO) -> str:
     """Return the text of a stream, which has it once, whoever asks again."""
     return stream.read()
 

@@ -59,7 +59,7 @@ def main(
     words = (sys.argv[1:] if arguments is None else arguments) or [*alone]
     is_command = words[0] in {*COMMANDS, "--version", "--help"}
     # a first word that is no subcommand means `run`, unless it is nearly one and no subject
-    if not is_command and not _is_misspelled_command(words[0]):
+    if not is_command and not is_misspelled_command(words[0]):
         words = ["run", *words]
     try:
         return run_app(app, program, words)
@@ -72,7 +72,7 @@ def main(
         return INTERRUPTED
 
 
-def _is_misspelled_command(word: str) -> bool:
+def is_misspelled_command(word: str) -> bool:
     """Whether a word is nearly a command, and no part of a subject; only then cases are loaded."""
     if word.startswith("-") or nearest_name(word, COMMANDS) is None:
         return False

@@ -35,12 +35,12 @@ from accountant.book.label_claim import (
 from accountant.book.plan_run import PlanRun, ReservedRelease
 from accountant.book.reservations import STEPS_IN_PROGRESS, FreshnessCheck, Reservations
 from accountant.book.stored_values import decode_answer, encode_answer
+from accountant.domains import warn_of_large_delta
 from accountant.errors import (
     LedgerCorrupt,
     OffPlan,
     ParameterError,
     UnhealthyRandomness,
-    warn_of_large_delta,
 )
 from accountant.ledger.gate import QUESTION
 from accountant.ledger.immutable_arrays import immutable_output

@@ -90,8 +90,7 @@ def epsilon_of(budget: Budget | None, epsilon: str | None) -> float | None:
 
 def delta_or_none(budget: Budget | None, delta: str | None) -> float | None:
     """Return the delta of the option, else of the file's budget; None if neither gives one."""
-    from accountant.domains import DELTA
-    from accountant.errors import warn_of_large_delta
+    from accountant.domains import DELTA, warn_of_large_delta
 
     at = None if budget is None else budget.delta
     if delta is not None:

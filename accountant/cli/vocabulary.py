@@ -124,12 +124,12 @@ def option(name: str, means: str = "", old: str = "", value: str = "") -> Any:
         *[f"--{spelling}" for spelling in (name, old) if spelling],
         metavar=value or word.value,
         help=means or word.means,
-        callback=_checked_file if word.writes else None,
+        callback=refused_if_there if word.writes else None,
         is_eager=name == "force",  # which decides whether files may be written
     )
 
 
-def _checked_file(
+def refused_if_there(
     context: typer.Context, option_of_file: typer.CallbackParam, name: str | None
 ) -> str | None:
     """Refuse a file that cannot be written, or exists, before the command begins."""

@@ -11,11 +11,11 @@ from typing import Any, final
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
+from accountant.domains import warn_of_large_delta
 from accountant.errors import (
     BudgetExceeded,
     ParameterError,
     UnsupportedPlan,
-    warn_of_large_delta,
 )
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.interfaces import Releasable

@@ -293,8 +293,8 @@ def warn_of_raw_sum(mechanism: Any, query: Query, rows: Any) -> None:
 def is_plain_sum(query: Query) -> bool:
     """Return whether a query adds up its data as they are: np.sum, or lambda x: x.sum()."""
     code = getattr(query, "__code__", None)
-    if code is None or any(query is known for known in SUMS):
-        return any(query is known for known in SUMS)
+    if code is None or any(query is function for function in SUMS):
+        return any(query is function for function in SUMS)
     has_other_parts = code.co_freevars or code.co_argcount != 1 or any(code.co_consts)
     return not has_other_parts and "sum" in code.co_names and {*code.co_names} <= NAMES_OF_SUMS
 

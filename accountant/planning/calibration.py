@@ -17,8 +17,8 @@ from typing import Any, TypeVar, overload
 
 from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
-from accountant.domains import POSITIVE
-from accountant.errors import ParameterError, warn_of_large_delta
+from accountant.domains import POSITIVE, warn_of_large_delta
+from accountant.errors import ParameterError
 from accountant.planning.calibration_goals import goal_of
 from accountant.planning.calibration_search import least_noise, on_the_private_side
 from accountant.planning.quick_search import (

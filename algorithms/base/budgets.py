@@ -24,11 +24,11 @@ import numpy as np
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
+from accountant.domains import warn_of_large_delta
 from accountant.errors import (
     BudgetExceeded,
     ParameterError,
     UnsupportedPlan,
-    warn_of_large_delta,
 )
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.filters import Filter, FilterMeter

@@ -77,11 +77,11 @@ def clipped_share(
     targets = [y] if "y_bound" in bounds else []
     data = validated_data(unfitted, X, *targets, dtype=np.float64)
     gate = open_ledger(unfitted, data, 1 * noise, ledger=ledger)
-    count = gate.release(noise, partial(_clipped_records, bounds))
+    count = gate.release(noise, partial(clipped_records, bounds))
     return min(max(float(count) / gate.shape[0], 0.0), 1.0)
 
 
-def _clipped_records(bounds: dict[str, float], data: Any) -> int:
+def clipped_records(bounds: dict[str, float], data: Any) -> int:
     """Return the number of records that are beyond a bound."""
     x, y = data if isinstance(data, tuple) else (data, None)
     is_clipped = np.zeros(x.shape[0], dtype=bool)

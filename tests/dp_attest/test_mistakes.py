@@ -105,7 +105,7 @@ IN_PYTHON = [
     ("SparseERM(epsilon=1.0, delta=1e-6, sparsity=2).fit(X, Y)", "loss='squared'"),
     ("SparseERM(epsilon=1.0, delta=1e-6, sparsity=2, classes=[0, 1]).fit(X, Y)", "y.astype(int)"),
     ("lasso(x_bound=1.0).fit(X, Y).summary()", "records are clipped to x_bound=1.0"),
-    ("clipped_share(PrivateTopK(k=3, categories=9, epsilon=1.0), X, epsilon=1.0)", "x_bound or y_bound"),
+    ("clipped_share(PrivateTopK(k=3, categories=9, epsilon=1.0), X, epsilon=1.0)", "x_bound or y"),
     ("mean('age', epsilon=1.0).release(AGES, Schema({'age': Number(0, 110)}))", "must be"),
     ("Number()", "Number(0, 100)"),
     ("audit(noisy, (0.0, 1.0), 1.0, runs=100)", "too few runs to see half of Laplace noise"),
