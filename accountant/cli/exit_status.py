@@ -7,6 +7,7 @@ that are slow to import are imported where they are needed, so that ``--help`` i
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from itertools import zip_longest
@@ -48,6 +49,17 @@ def print_error(program: str, message: str) -> None:
     print(f"{program}: {escape_control(message)}", file=sys.stderr)
 
 
+def usage_words(error: Any) -> str:
+    """Return what is wrong with a command line, and which command may have been meant."""
+    from dp_attest.public_names import nearest_name
+
+    message: str = error.format_message()
+    commands = getattr(getattr(error, "ctx", None), "command", None)
+    wrong = re.fullmatch(r"No such command '(.*)'\.", message)  # later versions say more
+    meant = nearest_name(wrong[1], getattr(commands, "commands", ())) if wrong else None
+    return message if meant is None else f"{message} Did you mean {meant!r}?"
+
+
 def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     # A stream that was closed before the program began has no reader.  What stands in for it stays
@@ -81,7 +93,7 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
         if group is not None and error.format_message().startswith("Missing command"):
             print(group.get_help())  # a group alone says what is in it
             return 0
-        print_error(program, error.format_message())
+        print_error(program, usage_words(error))
         return USAGE
     except SystemExit:  # rich raises it when the reader of its output is gone
         return USAGE
