@@ -73,14 +73,6 @@ def public_classes(classes: Any, dtype: Any) -> Any:
     }
     if len(kinds) > 1:  # every label would count as the first class
         raise ParameterError("classes", distinct.dtype, f"labels of the type of y, {dtype}")
-    if np.dtype(dtype).kind == "f" and distinct.dtype.kind in "iu":
-        # the types are public; which labels are no classes is not
-        message = (
-            f"labels are of type {dtype}, and the classes are whole numbers: a label that is none "
-            f"of {distinct.tolist()} counts as the first of them; give y.astype(int), or for "
-            "numbers to predict take a regressor, or loss='squared'"
-        )
-        warnings.warn(message, UserWarning, stacklevel=2)
     return distinct
 
 
