@@ -48,7 +48,9 @@ CASES = {
             epsilon=1.0, delta=1e-5, y_bound=2.0, noise_bound=0.1, randomizer="gaussian"
         ), APPROXIMATE),
     "central, logistic": (SparseERM(epsilon=1.0, classes=[-1.0, 1.0], **ROUNDS), APPROXIMATE),
-    "central, ridge": (SparseERM(epsilon=1.0, ridge=0.1, classes=[-1.0, 1.0], **ROUNDS), APPROXIMATE),
+    "central, ridge": (
+        SparseERM(epsilon=1.0, ridge=0.1, classes=[-1.0, 1.0], **ROUNDS), APPROXIMATE
+    ),
     "central, squared": (SparseERM(epsilon=1.0, loss="squared", **ROUNDS), APPROXIMATE),
 }  # fmt: skip
 
