@@ -129,10 +129,12 @@ class LargeDeltaWarning(UserWarning):
 
 
 class SensitivityWarning(UserWarning):
-    """A plain sum of numbers is released with the sensitivity 1 that a mechanism has by default.
+    """The sensitivity of a release is hardly that of its query.
 
-    A gate without a seed warns of it.  It looks at the mechanism, the code of the query, and the
-    type of the data: at no value, so that the warning reveals nothing.
+    A gate without a seed warns where a plain sum of numbers has the sensitivity 1 that a mechanism
+    has by default, before it answers; and where an answer, with its noise, is far above sensitivity
+    times rows.  It looks at the mechanism, the code of the query, the type of the data and their
+    number of rows, and what was released: at no value, so that the warning reveals nothing.
 
     Examples
     --------

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from abc import ABCMeta
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from dp_attest.installation import PACKAGES
 from dp_attest.public_names import nearest_name
 
 Called = TypeVar("Called", bound=Callable[..., Any])
@@ -66,6 +68,19 @@ class TeachingClass(ABCMeta):
         construct: Any = cls  # as which mypy lets its constructor be looked at
         signature = inspect.signature(construct.__init__)
         return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
+def callers_level() -> int:
+    """Return the stack level of a warning that points at the first call from outside of dp-attest.
+
+    It is for the function that warns: ``warnings.warn(message, stacklevel=callers_level())``.
+    """
+    frame, level = sys._getframe(1), 1  # noqa: SLF001
+    while frame.f_globals.get("__name__", "").partition(".")[0] in {"dp_attest", *PACKAGES}:
+        if frame.f_back is None:
+            break
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def misfit(

@@ -50,9 +50,9 @@ from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan, Sampler
 from accountant.randomness import RenewedKey, Rng, fresh_key, generator
 from accountant.table_display import Table, TableDisplay
-from dp_attest.calls import shows_call
+from dp_attest.calls import callers_level, shows_call
 
-STACK_LEVEL = 5  # of warnings: past the gate and `shows_call`, at the call of `release`
+SURE = 50.0  # scales of noise that no answer is away from its value
 SUMS = (np.sum, np.nansum, sum, math.fsum)
 NAMES_OF_SUMS = {"np", "numpy", "math", "sum", "nansum", "fsum", "float"}
 TRANSCRIPT = OneOf(("full", "digest"))  # whether the transcript keeps answers or their digests
@@ -162,7 +162,7 @@ class Ledger(TableDisplay, Gate):
             self._warned = True
             message = f"{shown(part)!r} draws its noise with floats, whose last digits can reveal "
             message += 'the data: arithmetic="exact" is safe to publish'
-            warnings.warn(message, IdealisedNoiseWarning, stacklevel=STACK_LEVEL)
+            warnings.warn(message, IdealisedNoiseWarning, stacklevel=callers_level())
 
     def _charge(self, mechanism: Releasable, who: Users | None) -> None:
         # A book records words of the noise with the charge, so the key is renewed before.
@@ -255,6 +255,8 @@ class Ledger(TableDisplay, Gate):
     def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
         recorded = digest(output) if self._digest and output is not None else output
         self._append(mechanism, who, recorded)
+        if not self._seeded:
+            warn_of_scale(mechanism, output, self._users)
 
     def _append(self, mechanism: Releasable, who: Users | None, recorded: Any) -> None:
         undeclared = self._copies.undeclared_class(mechanism)
@@ -287,7 +289,28 @@ def warn_of_raw_sum(mechanism: Any, query: Query, rows: Any) -> None:
             f"{name}(scale=..., sensitivity=100.0) and clip in the query, as in "
             "lambda x: np.clip(x, 0, 100).sum()"
         )
-        warnings.warn(message, SensitivityWarning, stacklevel=STACK_LEVEL)
+        warnings.warn(message, SensitivityWarning, stacklevel=callers_level())
+
+
+def warn_of_scale(mechanism: Any, output: Any, rows: int) -> None:
+    """Warn where an answer is above what so many rows of its sensitivity add up to.
+
+    A count or a sum is at most ``sensitivity * rows``.  The answer is what was released, with its
+    noise; the declaration and the number of rows are public.  So the warning reveals nothing that
+    is not known.  An answer beyond by less than `SURE` scales of noise is not warned of.
+    """
+    sensitivity: Any = getattr(mechanism, "sensitivity", None)
+    scale: Any = getattr(mechanism, "scale", None)
+    numbers = (sensitivity, scale, output)
+    if all(isinstance(number, float | int | np.number) for number in numbers):
+        most = float(sensitivity) * rows
+        if abs(float(output)) > most + SURE * float(scale):
+            message = (
+                f"an answer is far above what its sensitivity allows: {rows:,} rows that move it "
+                f"by at most {sensitivity:g} add up to {most:g}. A count or a sum needs the "
+                "sensitivity of its largest record, to which the query clips all records"
+            )
+            warnings.warn(message, SensitivityWarning, stacklevel=callers_level())
 
 
 def is_plain_sum(query: Query) -> bool:

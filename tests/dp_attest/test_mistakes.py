@@ -86,7 +86,7 @@ IN_PYTHON = [
     ("gate().release(Laplace(9.0))", "gate.release(mechanism, query)"),
     ("gate().release(Laplace(9.0), np.sum(AGES))", "query must be a function"),
     ("gate().release(Laplace(1.0), np.sum)", "clip in the query"),
-    ("gate().release(Laplace(9.0), lambda ages: ages.sum())", "sensitivity=100.0"),
+    ("gate().release(Laplace(9.0), lambda ages: ages @ ages)", "120 rows that move it by"),
     ("gate().release(Laplace(9.0), lambda ages: ages[:3])", "a vector needs shape="),
     ("gate().release(Laplace(0.1), np.max)", "fits"),
     ("gate().release(Gaussian(9.0), np.max)", "a budget with delta > 0"),
@@ -197,6 +197,18 @@ def test_a_plain_sum_is_warned_of_whatever_the_values_are(query):
         assert found[0].filename == __file__
     assert len(set(said)) == 1
     assert not re.search(r"\d{4}", said[0])
+
+
+def test_an_answer_out_of_scale_is_warned_of_by_what_was_released():
+    """The noisy answer, the declaration and the number of rows decide, and nothing else."""
+    ages, query = np.full(120, 40.0), lambda x: np.clip(x, 0, 100).sum()
+    with pytest.warns(SensitivityWarning, match="120 rows that move it by at most 2 add up to 240"):
+        Filter(ages, Budget(1.0)).release(Laplace(9.0, sensitivity=2.0), query)
+    with warnings.catch_warnings(action="error"):
+        Filter(ages, Budget(1.0)).release(Laplace(900.0, sensitivity=100.0), query)
+        # an answer of 240 and noise of deviation 130
+        Filter(ages, Budget(1.0)).release(Laplace(90.0, sensitivity=2.0), lambda x: 2 * len(x))
+        Filter(ages, Budget(1.0)).release(Laplace(9.0), lambda x: x[:3], shape=3)
 
 
 def test_what_is_no_plain_sum_is_not_warned_of():
