@@ -66,6 +66,8 @@ class TeachingClass(ABCMeta):
     def __signature__(cls) -> inspect.Signature:
         """The parameters of the constructor, which `inspect.signature` would not find here."""
         construct: Any = cls  # as which mypy lets its constructor be looked at
+        if construct.__init__ is object.__init__:
+            return inspect.Signature()
         signature = inspect.signature(construct.__init__)
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 

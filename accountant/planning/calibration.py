@@ -144,7 +144,8 @@ def calibrate(
     goal = goal_of(epsilon, delta, advantage, tpr, fpr, accountant)
     # an estimator that calls warns itself, of 1/n; frames 0 and 1 are this one and `shows_call`
     caller = sys._getframe(2).f_globals.get("__name__", "")  # noqa: SLF001
-    if caller.partition(".")[0] not in PACKAGES:
+    # at an epsilon of 0 delta is an advantage
+    if epsilon and caller.partition(".")[0] not in PACKAGES:
         warn_of_large_delta(delta)
     search = functools.partial(least_noise, goal=goal, bracket=bracket)
     if isinstance(plan_of, Plan) and not fixed:

@@ -127,9 +127,9 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
             noise += "; noise exceeds any signal at this shape"
         protected = self._fitted_adjacency.difference
         guarantee = f"{format_guarantee(epsilon, self.delta)}: {protected}"
-        bounds = ("x_bound", "y_bound", "row_bound")
-        stated = [f"{name}={getattr(self, name)}" for name in bounds if hasattr(self, name)]
-        clipped = f"records are clipped to {', '.join(stated)}" if stated else ""
+        values = {name: getattr(self, name, None) for name in ("x_bound", "y_bound", "row_bound")}
+        stated = ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+        clipped = f"records are clipped to {stated}" if stated and " clipped" not in noise else ""
         return f"{type(self).__name__}: {'; '.join(filter(None, (guarantee, noise, clipped)))}"
 
     def _noise_summary(self) -> str:
