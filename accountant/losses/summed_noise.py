@@ -535,10 +535,12 @@ def loss_of_summed_noise(noise: SummedNoise, sensitivity: float, dimension: int)
     Whole vectors that differ in one coordinate alone are two numbers apart, and the loss is exact.
     """
     # The squared distance is whole; a float such as sqrt(3) may be a little less than that.
-    steps = math.floor(min(sensitivity * sensitivity * (1 + 2.0**-40), 2.0**53))
-    shift = math.isqrt(steps)
-    if shift >= 1 and (dimension == 1 or steps == 1) and noise.is_listed(shift):
-        return SummedNoiseLoss(noise, shift)
-    distance = sensitivity if not 1 <= steps < 2**53 else math.sqrt(steps)
-    distance = float(shift) if dimension == 1 and shift >= 1 else distance
+    squared = sensitivity * sensitivity * (1 + 2.0**-40)
+    distance = sensitivity * (1 + 2.0**-40)
+    if 1 <= squared < 2.0**53:  # floats tell larger numbers from their neighbours no more
+        steps = math.floor(squared)
+        shift = math.isqrt(steps)
+        if (dimension == 1 or steps == 1) and noise.is_listed(shift):
+            return SummedNoiseLoss(noise, shift)
+        distance = float(shift) if dimension == 1 else math.sqrt(steps)
     return GaussianLoss(round_up(noise.gdp_per_step * distance))

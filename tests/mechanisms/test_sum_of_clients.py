@@ -19,6 +19,7 @@ from accountant import (
     calibrate,
 )
 from accountant.losses import summed_noise
+from accountant.verifier.summed_noise import gaussian_above
 from mechanisms import (
     ClientVectors,
     DiscreteGaussian,
@@ -150,6 +151,24 @@ def test_noise_that_cannot_be_listed_has_a_gaussian_above():
     with pytest.raises(ParameterError, match=r"scale must be at least 2"):
         DiscreteGaussianSum(1.5, 10**8).log_mass(10**5)
     assert summed_noise.loss_of_summed_noise(SkellamNoise(2.0), 0.5, 3).mu > 0
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.parametrize("sensitivity", [9.4e7, 9.5e7, 1e8, 1e9, 1e12])
+def test_distances_whose_squares_are_no_floats_cost_what_the_checker_says(sensitivity, dimension):
+    total = SumOfClients(DiscreteGaussian(sensitivity, sensitivity, dimension), 10)
+    square = gaussian_above(
+        "discrete gaussian", Fraction(sensitivity), 10, Fraction(sensitivity) ** 2
+    )
+    assert math.sqrt(square) <= total.loss.mu <= math.sqrt(square) * (1 + 1e-11)
+
+
+def test_a_number_in_many_bits_is_calibrated_to_the_noise_that_it_needs():
+    wanted = {"dimension": 1, "clip": 1.0, "bits": 40, "clients": 10, "delta": 1e-6}
+    vectors, total = calibrate_sum(DiscreteGaussian, **wanted, epsilon=1.0)
+    assert vectors.sensitivity > 1e9
+    continuous = GaussianLoss(vectors.sensitivity / (total.scale * math.sqrt(10)))
+    assert 0.999 < continuous.epsilon_at(1e-6) <= 1.0
 
 
 # --- vectors
