@@ -95,6 +95,12 @@ class Receipt(NamedTuple):
     answers: int
     problems: tuple[str, ...]
 
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan of the proof, which says what is claimed; without a proof the author's."""
+        plan: dict[str, Any] = self.predicate["plan"]
+        return plan if self.verdict is None else self.verdict.plan
+
 
 def check_receipt(document: bytes, key: bytes | None = None) -> Receipt:
     """Return what holds of a receipt; raise `ProofError` where its bytes are not as signed.

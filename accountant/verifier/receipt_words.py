@@ -52,7 +52,7 @@ def all_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, str]]
     yield from (("PROBLEM", problem) for problem in problems[:SHOWN])
     if len(problems) > SHOWN:
         yield "PROBLEM", f"and {len(problems) - SHOWN:,} more"
-    parts = shown_parts(predicate["plan"])
+    parts = shown_parts(receipt.plan)
     if verdict is not None and verdict.word != "NOT PROVED":
         lower = f"at least {short(verdict.lower, -1)} and " * (verdict.word == "PROVED")
         ends = f"{lower}at most {short(verdict.upper, 1)}"
@@ -104,7 +104,7 @@ def is_same_code(audit: dict[str, Any], files: list[dict[str, Any]]) -> bool:
 def claimed_words(receipt: Receipt) -> Iterator[str]:
     """Yield what the author says and nothing checks."""
     predicate = receipt.predicate
-    if claims := words_of_claims(predicate["plan"]):
+    if claims := words_of_claims(receipt.plan):
         yield claims
     book, training, files = predicate["book"], predicate["training"], predicate["code"]
     promised = predicate["promised"]

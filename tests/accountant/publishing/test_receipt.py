@@ -271,23 +271,30 @@ def test_a_receipt_of_much_is_one_screen_too(run, document):
     assert "of code that is not the receipt's" in " ".join(screen.split())
 
 
-def test_a_claim_that_is_not_the_mechanisms_own_is_refused_where_it_is_known(
-    run, document, tmp_path, capsys
+CLAIM = {"kind": "Claimed", "mechanism": {"kind": "Laplace", "scale": 0.01},
+         "loss": {"kind": "PureLoss", "epsilon": 0.1}}  # fmt: skip
+
+
+@pytest.mark.parametrize("plan", [CLAIM, CLAIM["mechanism"]], ids=["a claim", "its mechanism"])
+def test_a_claim_that_is_not_the_mechanisms_own_is_shown_and_refused_where_it_is_known(
+    run, document, tmp_path, capsys, plan
 ):
     proof = json.loads(Tight().certify(PureLoss(0.1), 0.0, proof=tmp_path / "p.json") and
                        (tmp_path / "p.json").read_text())  # fmt: skip
-    claim = {"kind": "Claimed", "mechanism": {"kind": "Laplace", "scale": 0.01},
-             "loss": {"kind": "PureLoss", "epsilon": 0.1}}  # fmt: skip
 
     def change(predicate, statement):
-        predicate.update(plan=claim, proof=canonical(proof | {"plan": claim}), book=None)
-        statement["subject"][0]["digest"]["sha256"] = digest_of(claim)
+        predicate.update(plan=plan, proof=canonical(proof | {"plan": CLAIM}), book=None)
+        statement["subject"][0]["digest"]["sha256"] = digest_of(plan)
 
     out = tmp_path / "receipt.json"
     out.write_bytes(changed(run, document, change))
-    screen = " ".join(receipt_words(check_receipt(out.read_bytes())).split())
-    assert "Laplace(scale=0.01) as claimed (PureLoss(epsilon=0.1))" in screen
-    assert "the losses of Laplace are as that mechanism claims" in screen
+    receipt = check_receipt(out.read_bytes())
+    page = " ".join(Checked(receipt_page(receipt)).words)
+    card = model_card(receipt, b"").replace("\\", "")
+    for text in (receipt_words(receipt), page, card):
+        shown = " ".join(text.split())
+        assert "Laplace(scale=0.01) as claimed (PureLoss(epsilon=0.1))" in shown
+        assert "the losses of Laplace are as that mechanism claims" in shown
     assert main(["receipt", "verify", f"{out}"]) == 2
     assert "of what mechanisms claim" in capsys.readouterr().err
 
