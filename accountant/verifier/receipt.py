@@ -81,10 +81,10 @@ MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError
 class Receipt(NamedTuple):
     """A receipt whose bytes are those that its author signed.
 
-    ``verdict`` is that on its proof, None where it has none.  ``predicate`` is what the author
-    wrote.  ``answers`` counts the answers in the entries of the book.  ``problems`` are sentences
-    on what is not as it should be: the proof does not prove its upper end, or less was promised
-    than is proved, an audit falsified a claim, or two parts are about different plans.
+    ``verdict`` is that on its proof, None where it has none of this plan.  ``predicate`` is what
+    the author wrote.  ``answers`` counts the answers in the entries of the book.  ``problems`` are
+    sentences on what is not as it should be: the proof does not prove its upper end, or less was
+    promised than is proved, an audit falsified a claim, or two parts are about different plans.
     """
 
     author: str
@@ -183,6 +183,8 @@ def checked(statement: Fields, key: bytes) -> Receipt:
     entries = [] if book is None else entries_of(book, key)
     answers = sum(entry["kind"] == "release" for entry in entries)
     problems = tuple(problems_of(predicate, verdict, entries))
+    if OTHER_PROOF in problems:  # its numbers say nothing of this plan
+        verdict = None
     author = predicate["author"].split(" ", 2)[2]
     return Receipt(author, fingerprint(key), subjects, predicate, verdict, answers, problems)
 

@@ -446,6 +446,16 @@ def test_parts_that_speak_against_each_other_are_a_problem(run, document, change
     assert f"PROBLEM   {problem[:30]}" in receipt_words(receipt)
 
 
+def test_the_number_of_a_proof_of_another_plan_is_not_shown(run, document):
+    receipt = check_receipt(changed(run, document, other_plan))
+    assert receipt.verdict is None
+    assert "its epsilon is not proved here" in " ".join(receipt_words(receipt).split())
+    page = " ".join(" ".join(Checked(receipt_page(receipt)).words).split())
+    assert "No ε is proved" in page
+    assert "no bound is proved" in page
+    assert "membership inference" not in model_card(receipt, b"")
+
+
 @pytest.mark.slow
 def test_a_training_run_has_a_receipt(run):
     statement = dp_sgd(examples=100, batch=100, epochs=2, noise=20.0, delta=1e-4)
