@@ -199,7 +199,9 @@ def planned(excerpt: Excerpt | None, dataset: str, training: TrainingStatement |
     charges = list(charged(entry for entry in entries if entry["dataset"] == dataset))
     if not charges:
         raise ParameterError("dataset", dataset, "one with a charge among the entries")
-    return Sequential(list(map(from_dict, charges)))
+    plans = list(map(from_dict, charges))
+    # A proof that was given with the only charge is of that plan, and not of a sequence of it.
+    return plans[0] if len(plans) == 1 else Sequential(plans)
 
 
 def promised(status: Status | None, training: TrainingStatement | None) -> Budget:

@@ -66,6 +66,8 @@ STATEMENT = {
 }  # fmt: skip
 # What is read of a statement of training.
 TRAINING = {"loader": str, "examples": int, "noise": NUMBER}
+# Kinds of entries that charge, and the field of what they charge.
+CHARGES = {"plan": "plan", "reserve": "mechanism"}
 ROUND_OFF = 1e-9  # by how much of it budgets let a sum be above the budget
 # The problems of parts that are about different plans.
 OTHER_PROOF, OTHER_RUN, OTHER_CHARGE, OTHER_DIGEST = DIFFERENT_PLANS = (
@@ -204,7 +206,9 @@ def problems_of(
         bounds = {"epsilon": verdict.upper, "delta": verdict.delta}
         if promised and any(bounds[name] > promised[name] * (1 + ROUND_OFF) for name in bounds):
             yield "less epsilon or delta was promised than is proved"
-        if {entry["proof"] for entry in entries if entry.get("proof")} - {verdict.digest}:
+        # A proof of one of several charges is not one of the whole plan.
+        proofs = [entry.get("proof") for entry in entries if entry["kind"] in CHARGES]
+        if len(proofs) == 1 and proofs[0] and proofs[0]["sha256"] != verdict.digest:
             yield OTHER_DIGEST
     if predicate["book"] is not None and not are_same(plan, *charged(entries)):
         yield OTHER_CHARGE
@@ -255,8 +259,8 @@ def head_of(head: str, key: bytes) -> str:
 def charged(entries: Iterable[dict[str, Any]]) -> Iterator[Any]:
     """Yield the plans and mechanisms that entries of a book charge."""
     for entry in entries:
-        if entry["kind"] in {"plan", "reserve"}:
-            yield entry["plan" if entry["kind"] == "plan" else "mechanism"]
+        if entry["kind"] in CHARGES:
+            yield entry[CHARGES[entry["kind"]]]
 
 
 def without_claims(value: Any) -> Any:

@@ -536,6 +536,27 @@ def test_a_book_without_roles_and_a_part_of_it(run, tmp_path):
             make_receipt(key, plan=Laplace(10.0), **options)
 
 
+def test_a_book_that_was_charged_with_proofs(run, tmp_path):
+    key, plan = run.people.keys["ana"], PureLoss(0.25)
+    proof, other = tmp_path / "cost.proof.json", tmp_path / "other.proof.json"
+    Tight().certify(plan, 0.0, proof=proof)
+    with Book.create(f"sqlite:///{tmp_path}/proved.db") as book:
+        book.dataset("d", Budget(1.0), verified=True)
+        book.ledger("d", np.ones(5), plan, proof=proof).close()
+        options = {"book": book, "dataset": "d", "author": "ana"}
+        receipt = check_receipt(make_receipt(key, **options))
+        assert receipt.problems == ()
+        assert receipt.verdict.digest == book.history("d")[-1].proof
+        text = json.loads(proof.read_text())
+        other.write_text(canonical(text | {"upper": (0.5).hex()}))
+        with pytest.raises(ParameterError, match="the book was charged with another proof"):
+            make_receipt(key, proof=other, **options)
+        book.ledger("d", np.ones(5), plan, proof=proof).close()
+        receipt = check_receipt(make_receipt(key, **options))
+        assert receipt.problems == ()
+        assert receipt.verdict.upper == 0.5
+
+
 def test_the_command_makes_and_verifies(run, tmp_path, capsys):
     out, key = tmp_path / "receipt.json", run.people.keys["ana"]
     public = tmp_path / "ana.pub"
