@@ -15,12 +15,14 @@ import base64
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .document import Fields, ProofError, Verdict, need, parse
 from .ed25519 import has_signed
 from .plan_parts import CLAIMED, is_deep, same_plan
+from .receipt_words import receipt_lines
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -151,7 +153,8 @@ def fits(value: Any, shape: Any) -> bool:
         return is_table and all(fits(value[name], inner) for name, inner in shape.items())
     if isinstance(shape, list):
         return isinstance(value, list) and all(fits(item, shape[0]) for item in value)
-    return isinstance(value, shape) and not isinstance(value, bool)
+    is_large = isinstance(value, int | float) and abs(value) > sys.float_info.max
+    return isinstance(value, shape) and not isinstance(value, bool) and not is_large
 
 
 def signed_message(payload: bytes) -> bytes:
@@ -188,7 +191,9 @@ def checked(statement: Fields, key: bytes) -> Receipt:
     if OTHER_PROOF in problems:  # its numbers say nothing of this plan
         verdict = None
     author = predicate["author"].split(" ", 2)[2]
-    return Receipt(author, fingerprint(key), subjects, predicate, verdict, answers, problems)
+    receipt = Receipt(author, fingerprint(key), subjects, predicate, verdict, answers, problems)
+    list(receipt_lines(receipt, is_key_known=False))  # what cannot be shown is refused here
+    return receipt
 
 
 def problems_of(
@@ -238,18 +243,19 @@ def entries_of(book: dict[str, Any], key: bytes) -> list[dict[str, Any]]:
     numbers = [entry["seq"] for entry in entries]
     is_row = numbers == list(range(start, start + len(entries)))
     need(is_row, "the entries of the book do not follow one another", ProofError)
-    is_end = head_of(book["head"], key) == f"{numbers[-1]}:{mark}"
+    is_end = head_of(book, key) == f"{numbers[-1]}:{mark}"
     need(is_end, "the head is not that of the entries", ProofError)
     return [entry for entry in entries if entry["dataset"] == book["dataset"]]
 
 
-def head_of(head: str, key: bytes) -> str:
+def head_of(book: dict[str, Any], key: bytes) -> str:
     """Return NUMBER:HASH of a head; a checkpoint, which has lines, must be signed with the key."""
+    head: str = book["head"]
     if "\n" not in head:
         return head
     text, _, signature_line = head.rpartition("\n\n")
     origin, number, root = text.split("\n")
-    need(origin.startswith("dp-attest/"), "the checkpoint is of another log", ProofError)
+    need(origin == f"dp-attest/{book['id']}", "the checkpoint is of another book", ProofError)
     signature = base64_bytes(signature_line.rstrip("\n").rpartition(" ")[2])[4:]
     is_signed = has_signed(key, signature, f"{text}\n".encode())
     need(is_signed, "the checkpoint is not signed by the author of the receipt", ProofError)

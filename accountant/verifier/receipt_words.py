@@ -14,10 +14,12 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .plan_parts import shown_parts, words_of_claims
-from .receipt import Receipt
+
+if TYPE_CHECKING:
+    from .receipt import Receipt
 
 WIDTH, MARGIN = 80, 10
 SHOWN = 3  # parts, audits, files and reasons that are listed; then their number

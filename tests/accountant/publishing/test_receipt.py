@@ -24,6 +24,7 @@ from accountant import (
     make_receipt,
 )  # fmt: skip
 from accountant.book.chain.author_keys import AuthorKey
+from accountant.book.chain.checkpoint import origin_of
 from accountant.publishing.model_card import model_card
 from accountant.publishing.receipt import FINDING
 from accountant.reports.receipt_page import receipt_page
@@ -148,6 +149,7 @@ def test_a_receipt_says_what_is_proved_recorded_audited_and_claimed(run, documen
 
 def test_the_checkpoint_in_a_receipt_is_one_of_the_book(run, document):
     book_facts = json.loads(payload_of(document))["predicate"]["book"]
+    assert book_facts["head"].split("\n")[0] == origin_of(book_facts["id"])
     with run.open("aud") as book:
         assert (
             book.verify(book_facts["head"]).entries == json.loads(book_facts["entries"][-1])["seq"]
@@ -343,6 +345,10 @@ def forge_the_digest(_, statement):
     statement["subject"][0]["digest"]["sha256"] = "0" * 64
 
 
+def name_another_book(predicate, _):
+    predicate["book"]["id"] = "0" * 32
+
+
 def take_no_author(predicate, _):
     predicate["author"] = "ssh-rsa AAAA ana"
 
@@ -360,9 +366,20 @@ def nest_deep(predicate, _):
         predicate["environment"] = {"inner": predicate["environment"]}
 
 
+def claim_a_huge_number(predicate, _):
+    predicate["audits"][0]["findings"][0]["claim"]["epsilon"] = 10**400
+
+
+def repeat_too_often(predicate, statement):
+    for _ in range(2):
+        predicate["plan"] = {"kind": "Repeat", "part": predicate["plan"], "count": 10**4000}
+    statement["subject"][0]["digest"]["sha256"] = digest_of(predicate["plan"])
+
+
 @pytest.mark.parametrize(
-    "change", [drop_an_entry, cut_the_end, change_an_entry, forge_the_digest, take_no_author,
-               add_a_field, break_the_proof, nest_deep],
+    "change", [claim_a_huge_number, repeat_too_often, name_another_book, drop_an_entry,
+               cut_the_end, change_an_entry, forge_the_digest, take_no_author, add_a_field,
+               break_the_proof, nest_deep],
 )  # fmt: skip
 def test_what_an_author_signs_must_still_fit_together(run, document, change):
     with pytest.raises(ProofError):
