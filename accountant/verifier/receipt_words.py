@@ -85,10 +85,11 @@ def all_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, str]]
 def finding_words(row: dict[str, Any], same_code: bool) -> str:
     """Return what an audit found of one subject, and what it did not look at."""
     claim = row["claim"]["epsilon"]
-    against = "" if claim is None else f" a claim of epsilon {claim:g}"
+    against = "" if claim is None else f" a claim of epsilon {short(claim, 1)}"
     bound = row["epsilon_lower"]
+    confidence = short(row["confidence"], -1)
     at_least = (
-        "" if bound is None else f", epsilon at least {bound:.3g} ({row['confidence']:.0%} sure)"
+        "" if bound is None else f", epsilon at least {short(bound, -1)} at confidence {confidence}"
     )
     where = "" if same_code else ", of code that is not the receipt's"
     reasons = [reason["kind"] for reason in row["not_tested"]]
@@ -112,7 +113,7 @@ def claimed_words(receipt: Receipt) -> Iterator[str]:
     promised = predicate["promised"]
     if promised is not None:
         protects = "" if book is None else f" for {book['protects']}"
-        limit = f"epsilon {promised['epsilon']:g} at delta {promised['delta']:g}"
+        limit = f"epsilon {short(promised['epsilon'], 1)} at delta {short(promised['delta'], 1)}"
         yield f"{limit} was promised{protects}"
     if book is not None:
         yield (
@@ -123,7 +124,7 @@ def claimed_words(receipt: Receipt) -> Iterator[str]:
         run = training["run"]
         yield (
             f"batches were drawn as {run['loader']!r}, of {run['examples']:,} records, with the "
-            f"noise multiplier {run['noise']:g}"
+            f"noise multiplier {short(run['noise'], -1)}"
         )
     published = [name for name in receipt.subjects if name != "plan"]
     if published:

@@ -301,6 +301,18 @@ def test_a_claim_that_is_not_the_mechanisms_own_is_shown_and_refused_where_it_is
     assert "of what mechanisms claim" in capsys.readouterr().err
 
 
+def test_numbers_are_rounded_to_the_side_that_flatters_nobody(run, document):
+    def change(predicate, _):
+        row = predicate["audits"][0]["findings"][0]
+        row.update(epsilon_lower=1.99999999996, confidence=0.999999)
+        predicate["promised"].update(epsilon=1.00000000004)
+
+    screen = " ".join(receipt_words(check_receipt(changed(run, document, change))).split())
+    assert "epsilon at least 1.99999999" in screen
+    assert "at confidence 0.999999;" in screen
+    assert "epsilon 1.000000001 at delta 1e-06 was promised" in screen
+
+
 def test_an_envelope_of_another_form_is_refused(run, document):
     envelope = json.loads(document)
     forms = [
