@@ -158,11 +158,11 @@ def checked(receipt: Path, key: Path | None) -> Receipt:
     from accountant.proofs.checked_proof import refuse_without_flint
     from accountant.proofs.claimed_losses import refuse_other_claims
     from accountant.verifier import ProofError, check_receipt
-    from accountant.verifier.receipt import MEBIBYTES, public_key
+    from accountant.verifier.receipt import MEBIBYTES, read_public_key
 
     refuse_without_flint()
     try:
-        author_key = None if key is None else public_key(key.read_text(encoding="utf-8"))
+        author_key = None if key is None else read_public_key(key)
         with open(receipt, "rb") as file, waiting("checking"):
             result = check_receipt(file.read(MEBIBYTES * 2**20 + 1), author_key)
     except (ProofError, ValueError) as error:

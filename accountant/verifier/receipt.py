@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -29,6 +30,11 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "dp-attest:receipt/v1"
 MEBIBYTES = 16  # of a receipt
 KEY_KIND = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"  # before the 32 bytes of an OpenSSH key
+# Base64 of 51 bytes, which is what such a key has.
+KEY_LINE = re.compile(r"\s*ssh-ed25519\s+([A-Za-z0-9+/]{68})(?:\s|$)")
+NO_KEY = (
+    "no public key of OpenSSH, ssh-ed25519 AAAA... NAME, which ssh-keygen writes to a .pub file"
+)
 SHA256 = re.compile("[0-9a-f]{64}")
 OUTCOMES = ("survived", "falsified", "inconclusive")  # of an audit
 # The statement, as `fits` reads it: a table has these fields, [X] is a list of X, and a tuple lists
@@ -296,11 +302,16 @@ def digest_of(value: Any) -> str:
 
 def public_key(line: Any) -> bytes:
     """Return the 32 bytes of a public key from its line of OpenSSH: ssh-ed25519 AAAA... NAME."""
-    kind, encoded, _ = line.strip().split(" ", 2)
-    wire = base64_bytes(encoded)
-    is_key = kind == "ssh-ed25519" and wire.startswith(KEY_KIND) and len(wire) == 51
-    need(is_key, "no public key of OpenSSH, ssh-ed25519 AAAA... NAME", ProofError)
+    match = KEY_LINE.match(line)
+    wire = b"" if match is None else base64.b64decode(match[1])
+    need(wire.startswith(KEY_KIND), NO_KEY, ProofError)
     return wire[-32:]
+
+
+def read_public_key(path: str | os.PathLike[str]) -> bytes:
+    """Return the public key in a file of OpenSSH, which may have no name."""
+    with open(path, encoding="ascii", errors="replace") as file:
+        return public_key(file.readline())
 
 
 def fingerprint(key: bytes) -> str:

@@ -596,6 +596,10 @@ def test_the_command_makes_and_verifies(run, tmp_path, capsys):
     assert main([*made, "--out", f"{out}"]) == 2  # without --force
     assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 0
     assert "(the key that you gave)" in " ".join(capsys.readouterr().out.split())
+    public.write_text(run.people.lines["ana"].rsplit(" ", 1)[0])  # a key needs no name
+    assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 0
+    assert main(["receipt", "verify", f"{out}", "--key", f"{key}"]) == 2
+    assert "which ssh-keygen writes to a .pub file" in capsys.readouterr().err
     public.write_text(run.people.lines["bob"])
     assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 2
     document = out.read_bytes()
