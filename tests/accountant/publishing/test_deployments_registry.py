@@ -197,6 +197,9 @@ def test_the_command_writes_the_record(book, tmp_path, capsys):
         assert main([*command, "--out", f"{tmp_path}/{name}"]) == 2
     assert main([*command[:-1], f"{tmp_path}/gone.toml", "--out", "-"]) == 2
     assert main([*command, "--relation", "sideways", "--out", "-"]) == 2
+    for option in ("--since", "--until", "--author", "--run"):
+        assert main([*command, option, "2", "--out", "-"]) == 2
+        assert f"{option} must be absent" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_command_of_training_prints_the_record(tmp_path, capsys):
