@@ -138,6 +138,9 @@ def make_receipt(
     if not isinstance(signing_key, AuthorKey):
         raise ParameterError("key", "a secret", PERSONS_KEY)
     excerpt = status = None
+    for argument, value in (("since", since), ("until", until), ("others", others or None)):
+        if book is None and value is not None:
+            raise ParameterError(argument, value, "left out where no ledger has entries to choose")
     if book is not None:
         excerpt = book.excerpt(dataset, signing_key, since, until, others)
         status, author = book.status(dataset), excerpt.author or author

@@ -211,8 +211,8 @@ def test_the_command_of_training_prints_the_record(tmp_path, capsys):
 
 
 def test_texts_stay_what_they_are(book):
-    hostile = "a: b # c\n- 'd' \\\\(x) \u202e \x07 {{ }} %é"
-    text = WORDS.replace('"Planning."', json.dumps(hostile))
+    hostile = "a: b # c\n- 'd' \\\\(x) \u202e \x07 \x85 \ufeff {{ }} %é 𝜀"
+    text = WORDS.replace('"Planning."', json.dumps(hostile, ensure_ascii=False))
     read = record(book, text)["deployment"]["basic"]["intended_use"]
     assert read == hostile
 

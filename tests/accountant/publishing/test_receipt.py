@@ -536,6 +536,9 @@ def test_what_cannot_be_joined_is_refused(run, tmp_path):
         run.receipt(others=False)
     with pytest.raises(ParameterError, match="since must be a whole number"):
         run.receipt(since=10_000)
+    for choice in ({"since": 5}, {"until": 5}, {"others": True}):
+        with pytest.raises(ParameterError, match="must be left out where no ledger"):
+            make_receipt(key, plan=Laplace(2.0), budget=budget, author="ana", **choice)
 
 
 def test_a_book_without_roles_and_a_part_of_it(run, tmp_path):
