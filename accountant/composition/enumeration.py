@@ -20,7 +20,6 @@ from accountant.numerics.ordered_sums import ordered_dot
 from accountant.numerics.rounding import ULP
 
 MAX_SUMS = 200_000  # sums at most: above it other engines are quicker
-MAX_COUNTS = 2**22  # sums of one loss times its outcomes: they are listed in a few arrays of 32 MB
 COST_OF_A_SUM = 200  # complex products of 2 ns: each sum is evaluated at many epsilons
 BLOCK = 2**20  # sums times epsilons that are held in memory at once: a few arrays of 8 MB
 
@@ -41,7 +40,7 @@ def number_of_sums(items: list[tuple[Loss, int]]) -> float:
         if kinds > 1:  # at large counts the difference above is all round-off
             log_ways = max(log_ways, math.log(count + 1))
         ways = math.exp(min(log_ways, 700.0))
-        if ways * kinds > MAX_COUNTS:
+        if ways * kinds > 20 * MAX_SUMS:  # they are listed in a few arrays of 32 MB
             return math.inf
         total *= ways
     return total

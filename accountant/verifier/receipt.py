@@ -18,9 +18,9 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from .document import Fields, ProofError, Verdict, need, parse
+from .document import Fields, ProofError, Receipt, Verdict, need, parse
 from .ed25519 import has_signed
 from .plan_parts import CLAIMED, is_deep, same_plan
 from .receipt_words import receipt_lines
@@ -86,30 +86,6 @@ OTHER_PROOF, OTHER_RUN, OTHER_CHARGE, OTHER_DIGEST = DIFFERENT_PLANS = (
 )
 # What a signed file of another shape may raise where it is read.
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-
-
-class Receipt(NamedTuple):
-    """A receipt whose bytes are those that its author signed.
-
-    ``verdict`` is that on its proof, None where it has none of this plan.  ``predicate`` is what
-    the author wrote.  ``answers`` counts the answers in the entries of the book.  ``problems`` are
-    sentences on what is not as it should be: the proof does not prove its upper end, or less was
-    promised than is proved, an audit falsified a claim, or two parts are about different plans.
-    """
-
-    author: str
-    fingerprint: str
-    subjects: dict[str, str]
-    predicate: dict[str, Any]
-    verdict: Verdict | None
-    answers: int
-    problems: tuple[str, ...]
-
-    @property
-    def plan(self) -> dict[str, Any]:
-        """The plan of the proof, which says what is claimed; without a proof the author's."""
-        plan: dict[str, Any] = self.predicate["plan"]
-        return plan if self.verdict is None else self.verdict.plan
 
 
 def check_receipt(document: bytes, key: bytes | None = None) -> Receipt:

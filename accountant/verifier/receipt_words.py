@@ -14,12 +14,10 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .document import Receipt
 from .plan_parts import shown_parts, words_of_claims
-
-if TYPE_CHECKING:
-    from .receipt import Receipt
 
 WIDTH, MARGIN = 80, 10
 SHOWN = 3  # parts, audits, files and reasons that are listed; then their number
