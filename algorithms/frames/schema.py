@@ -360,6 +360,12 @@ class Schema:
             if name is not None and name not in facts.types:
                 allowed = f"a column of the frame{near(name, facts.types)}"
                 raise ParameterError(argument, name, allowed)
+            if name is not None and facts.types[name] == "String_of_the_engine":
+                allowed = (
+                    "a column of whole numbers on this engine, whose texts may be equal where "
+                    "letters differ: two persons, or two labels, would be one"
+                )
+                raise ParameterError(f"{argument} {name!r}", facts.types[name], allowed)
         if self.person is not None and self.order is None and not facts.ordered:
             allowed = (
                 "given, as tables of this engine have no order of rows, and the first rows of a "
@@ -372,12 +378,6 @@ class Schema:
         named = None if self.person is None else facts.types[self.person]
         if named is not None and NO_NAMES.match(named.lower()):
             allowed = "a column of whole numbers of 64 bits or less, texts, dates or such"
-            raise ParameterError(f"person {self.person!r}", named, allowed)
-        if named is not None and named == "String_of_the_engine":
-            allowed = (
-                "a column of whole numbers on this engine, whose texts may be equal where letters "
-                "differ: two persons would be one"
-            )
             raise ParameterError(f"person {self.person!r}", named, allowed)
         if named is not None and FLOATS.fullmatch(named.lower()):
             allowed = (

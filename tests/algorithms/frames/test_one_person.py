@@ -135,3 +135,10 @@ def test_a_person_counts_once_in_a_month():
     few = Schema(columns, "id", groups_per_person=2, rows_per_person_and_group=4)
     counts = histogram("day", "month", epsilon=1.0).sums(frame, few, "laplace")
     assert counts.tolist() == [4] + [0] * 11
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_zero_with_a_sign_is_the_label_zero(engine):
+    frame = on(engine, pa.table({"id": [7] * 3, "code": [0.0, -0.0, 1.0], "time": [1, 2, 3]}))
+    schema = Schema({"code": Category([0, 1])}, "id", 3, order="time")
+    assert persons(by="code", epsilon=1.0).sums(frame, schema, "laplace").tolist() == [1, 1]
