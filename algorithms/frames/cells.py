@@ -114,8 +114,7 @@ class Axis:
         """
         kind, edges = schema.kind(self.column), self.edges(schema)
         if not edges:
-            # The sum has no sign of a zero, by which Arrow would tell it from the label 0.
-            return value + 0.0 if kind.numeric else value
+            return value
         if isinstance(kind, Date) and isinstance(self.bins, str):
             return period_between(value, self.bins, kind.low)
         if isinstance(self.bins, int):

@@ -142,3 +142,4 @@ def test_a_zero_with_a_sign_is_the_label_zero(engine):
     frame = on(engine, pa.table({"id": [7] * 3, "code": [0.0, -0.0, 1.0], "time": [1, 2, 3]}))
     schema = Schema({"code": Category([0, 1])}, "id", 3, order="time")
     assert persons(by="code", epsilon=1.0).sums(frame, schema, "laplace").tolist() == [1, 1]
+    assert count(by="code", epsilon=1.0).sums(frame, schema, "laplace").tolist() == [2, 1]
