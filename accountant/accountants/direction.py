@@ -35,7 +35,12 @@ from accountant.accountants.rdp import RDP
 from accountant.accountants.zcdp import ZCDP
 from accountant.composition.certificate import Certificate, intersection
 from accountant.composition.closed_form import ENVELOPE
-from accountant.composition.composed_loss import loss_of_plan, losses_of_items
+from accountant.composition.composed_loss import (
+    loss_of_item,
+    loss_of_plan,
+    losses_of_items,
+    plans_of_users,
+)
 from accountant.composition.composition import Composition, EpsilonProblem, attained_losses
 from accountant.composition.engine import (
     NOTHING_KNOWN,
@@ -118,7 +123,7 @@ class Direction:
         """The parts of a plan that is a single parallel; empty for other plans."""
         match self.items:
             case [(Parallel() as parallel, 1)]:
-                return tuple(Direction(part, self.width) for part in parallel.distinct)
+                return tuple(Direction(part, self.width) for part in plans_of_users(parallel))
         return ()
 
     @property
@@ -225,10 +230,10 @@ class Direction:
     def _usual_choice_width(self) -> float:
         """The relative width of `_certify_choices` from which on engines are asked, too.
 
-        They are quick where few parts may be chosen.
+        They narrow what parallels cost, and are quick where few parts may be chosen.
         """
         parallels = [item.distinct for item, _ in self.items if isinstance(item, Parallel)]
-        is_quick = all(len(parts) <= PARTS for parts in parallels)
+        is_quick = bool(parallels) and all(len(parts) <= PARTS for parts in parallels)
         return INEXACT_WIDTH if is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:
@@ -375,14 +380,21 @@ class Direction:
 
     @functools.cached_property
     def choices(self) -> tuple[Direction, ...]:
-        """The plans of single users, each in one part of every parallel; none without parallels."""
+        """The plans of single users, each in one part of every parallel; none without parallels.
+
+        Items stand together here, in another order than that of the plan.  So whatever else may be
+        chosen is one pair in them: of single pairs the order does not matter.
+        """
         if not any(isinstance(item, Parallel) for item, _ in self.items):
             return ()
         # The parts of a parallel by falling rho, which is roughly the order of their epsilons.
         options = [
-            sorted(item.distinct, key=lambda part: -loss_of_plan(part).rho)
+            [
+                of_single_pairs(part)
+                for part in sorted(item.distinct, key=lambda part: -loss_of_plan(part).rho)
+            ]
             if isinstance(item, Parallel)
-            else [item]
+            else [of_single_pairs(item)]
             for item, _ in self.items
         ]
         if math.prod(map(len, options)) <= MAX_CHOICES:
@@ -545,6 +557,14 @@ def _lower_sum(composition: Composition, total: float) -> float:
     if are_printed and all(len(printed_decimal(x).as_tuple().digits) <= 15 for x in numbers):
         return total
     return max(0.0, total * (1 - LARGEST_LOSS_ULPS * ULP) - 2 * composition.rounding)
+
+
+def of_single_pairs(plan: Plan) -> Plan:
+    """Return the plan with a pair that each of its choices attains in place of the choice."""
+    return Sequential(
+        count * (loss_of_item(item).attained_pair if isinstance(item, CHOSEN) else item)
+        for item, count in plan.losses()
+    )
 
 
 def chernoff_epsilon(plan: Plan, delta: float) -> float:

@@ -29,6 +29,7 @@ from accountant.amplification.poisson_sampling import PoissonSampled
 from accountant.composition.composed_loss import loss_of_item
 from accountant.domains import RECORDS
 from accountant.errors import ParameterError
+from accountant.losses.bounded_range import BoundedRangeLoss
 from accountant.losses.connect_the_dots import lower_hull
 from accountant.losses.finite import FINITE_CGF, FiniteLoss, discretised
 from accountant.losses.gaussian import GaussianLoss
@@ -42,7 +43,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import ULP, round_up
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
-from accountant.plans.plan import Item, Plan, Sequential, as_plan
+from accountant.plans.plan import Item, Plan, Repeat, Sequential, as_plan
 
 # The most records of a group for which every split into added and removed records is composed (case
 # 1 above), one composition for each.  For a larger group the trade-off curve is iterated (case 3).
@@ -104,14 +105,11 @@ class Grouped(Plan):
             return
         # In one split, ``in_p`` records of the group are in the data of P alone, and the others in
         # that of Q alone.  They are the same ones in all releases, so each split is composed by
-        # itself.
-        splits = (
-            Sequential(
-                n * (sampled_group_loss(loss, self.size, in_p) or group_loss(loss, self.size))
-                for loss, n in items
-            )
-            for in_p in reversed(range(self.size + 1))
-        )
+        # itself.  Its releases keep their order where that matters: with choices among them.
+        released: Plan = Sequential(n * loss for loss, n in items)
+        if any(isinstance(item, BoundedRangeLoss | Parallel) for item, _ in self.part.losses()):
+            released = self.part
+        splits = (_split(released, self.size, in_p) for in_p in reversed(range(self.size + 1)))
         yield Parallel(splits), 1
 
     def losses_in_order(self) -> Iterator[tuple[Item, int]]:
@@ -129,6 +127,20 @@ class Grouped(Plan):
     def reversed(self) -> Grouped:
         """The same group with the part reversed."""
         return Grouped(self.part.reversed, self.size)
+
+
+def _split(plan: Plan, size: int, in_p: int) -> Plan:
+    """Return a plan with the loss of a group in place of each loss, in the same order."""
+    match plan:
+        case Sequential(parts):
+            return Sequential(_split(part, size, in_p) for part in parts)
+        case Repeat(part, count):
+            return Repeat(_split(part, size, in_p), count)
+    losses = ((loss_of_item(item), count) for item, count in plan.losses_in_order())
+    return Sequential(
+        count * (sampled_group_loss(loss, size, in_p) or group_loss(loss, size))
+        for loss, count in losses
+    )
 
 
 @final

@@ -23,7 +23,7 @@ from itertools import groupby, islice
 
 import numpy as np
 
-from accountant.composition.composed_loss import loss_of_item, loss_of_plan
+from accountant.composition.composed_loss import loss_of_item, loss_of_plan, plans_of_users
 from accountant.composition.composition import Composition
 from accountant.composition.grid_pairs import PairOnGrid
 from accountant.composition.loss_outline import PROFILE_POINTS, Outline
@@ -294,7 +294,7 @@ def in_order(plan: Plan) -> Iterator[tuple[Item, int]]:
 
 def undominated_parts(parallel: Parallel) -> list[Plan]:
     """Return the parts that no other is known to dominate."""
-    parts = {loss_of_plan(part): part for part in parallel.distinct}
+    parts = {loss_of_plan(part): part for part in plans_of_users(parallel)}
     return [
         part
         for loss, part in parts.items()

@@ -88,6 +88,27 @@ def loss_of_item(item: Item) -> Loss:
     return undominated[0] if len(undominated) == 1 else PointwiseMaximum(undominated)
 
 
+def plans_of_users(parallel: Parallel) -> list[Plan]:
+    """Return the plans of which a user pays for one, in which the order of releases is known.
+
+    A record that moves is in two groups, whose releases may come in any order: answers of one group
+    are known before choices of the other.  So where there are choices it pays for one release,
+    whose profile is above all that they can cost.
+    """
+    if not parallel.moves:
+        return list(parallel.distinct)
+    of_one_group = set(parallel.parts)
+    return [
+        loss_of_plan(part) if part not in of_one_group and has_bounds(part) else part
+        for part in parallel.distinct
+    ]
+
+
+def has_bounds(plan: Plan) -> bool:
+    """Return whether a loss of a plan is a bound on many pairs, of which one may be chosen."""
+    return any(loss_of_item(item).numerics.is_upper_envelope for item, _ in plan.losses())
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ComposedLoss(Loss):

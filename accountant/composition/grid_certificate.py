@@ -39,6 +39,7 @@ NEGLIGIBLE = 0.03  # the mass outside of the lattice, as a share of (relative wi
 # the tilted mass that may wrap around in a transform, as a share of (relative width times delta)
 LOG_WRAPPED_SHARE = -12.0
 POINTS_COST = 7.5e6  # complex products that take as long as the lattice points of one release
+EXACT_INDICES = 2.0**52  # numbers of lattice points that floats hold, with half steps
 MAX_RELEASES = 10**5  # the round-off of a lattice grows with the number of releases
 # relative widths of epsilon: where each value of a profile takes long to compute, and where in
 # addition the profile is a bound on many pairs, which itself is not sharper
@@ -224,7 +225,8 @@ class _GridSearch:
             for outline, offset in zip(self._outlines, offsets, strict=True)
         ]
         span = max(part.ends[1] - part.ends[0] for part in parts)
-        if not span < self._max_points * step:
+        farthest = max(abs(end - part.offset) for part in parts for end in part.ends)
+        if not (span < self._max_points * step and farthest < EXACT_INDICES * step):
             return None
         # The tilted mass is relative to Chernoff's bound, of which delta is a share.
         log_share = max(self._log_share, LEAST_LOG_SHARE)

@@ -72,7 +72,7 @@ def pairs_on_grid(
     first_index = int(np.floor((ends[0] - offset) / step))
     last_index = max(int(np.ceil((ends[1] - offset) / step)), first_index + 2)
     # The edges of half cells, from half a step below the first point to half a step above the last.
-    edges: Array = offset + step / 2 * np.arange(2.0 * first_index - 1, 2 * last_index + 2)
+    edges: Array = offset + step / 2 * np.arange(2.0 * first_index - 1, 2.0 * last_index + 2)
     cells = loss.cell_masses(np.concatenate([[-np.inf], edges, [np.inf]]))
     if cells is None:
         return None

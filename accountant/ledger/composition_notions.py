@@ -15,7 +15,7 @@ from typing import Any
 from accountant.accountants.basic import DECIMAL_CONTEXT, printed_decimal
 from accountant.accountants.budget import TOLERANCE, Budget
 from accountant.accountants.tight import Tight
-from accountant.composition.composed_loss import loss_of_item, loss_of_plan
+from accountant.composition.composed_loss import has_bounds, loss_of_plan
 from accountant.domains import Interval
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.ledger.additive_notions import (
@@ -149,8 +149,6 @@ def exact_where_sums_exceed(notion: CompositionNotion[Any], plan: Plan) -> float
             return math.inf
     except UnsupportedPlan:
         pass
-    if isinstance(plan, Repeat) and any(
-        loss_of_item(item).numerics.is_upper_envelope for item, _ in plan.losses()
-    ):
+    if isinstance(plan, Repeat) and has_bounds(plan):
         plan = Repeat(loss_of_plan(plan.part), plan.count)
     return Tight().epsilon(plan, notion.budget.delta)

@@ -20,6 +20,8 @@ from accountant import (
     Stated,
     Tight,
 )
+from accountant.accountants.direction import Direction
+from accountant.amplification.group_privacy import sampled_group_loss
 from accountant.composition import adaptive_choices
 from accountant.composition.adaptive_choices import Choices, OnePair, Ranges, stages_of, value_of
 from accountant.composition.profile_ends import PlanProfile
@@ -225,3 +227,51 @@ def test_no_choice_of_two_parts_costs_more_than_the_one_that_is_above():
     alone = Tight(width=1e-9).certify(12 * above, 2e-6)
     assert chosen.lower <= alone.upper
     assert alone.lower <= chosen.upper
+
+
+NOISE = PoissonSampled(GaussianLoss(1.0), 0.3)
+CHOICE = BoundedRangeLoss(0.5)
+
+
+def random_order(seed):
+    """A short plan of samples, their reverses, choices and parallel parts, in random order."""
+    rng = random.Random(seed)
+    releases = [
+        NOISE, NOISE.reversed, CHOICE, GaussianLoss(0.7),
+        Parallel([PureLoss(0.3), GaussianLoss(0.4)]),
+    ]  # fmt: skip
+    return Sequential([CHOICE, *(rng.choice(releases) for _ in range(rng.randint(2, 4)))])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_direction_and_no_path_costs_more_than_is_said(seed):
+    plan, delta = random_order(seed), 0.01
+    upper = Tight().certify(plan, delta).upper
+    for direction in (plan, plan.reversed):
+        found = Direction(direction, 1e-6)
+        assert found.certify(delta).lower <= upper * (1 + 1e-9)
+        for path in found.choices:  # what is not the plan's own lower end is not above it either
+            assert path.certify(delta).lower <= found.certify(delta).upper * (1 + 1e-9)
+
+
+def test_a_group_keeps_the_order_of_its_releases():
+    plan = Sequential([CHOICE, NOISE, CHOICE])
+    split = Sequential(
+        [BoundedRangeLoss(1.0), sampled_group_loss(NOISE, 2, 2), BoundedRangeLoss(1.0)]
+    )
+    assert Tight().certify(Grouped(plan, 2), 0.01).upper >= Tight().certify(split, 0.01).lower
+
+
+@pytest.mark.parametrize("delta", [0.01, 1e-5])
+def test_a_record_that_moves_pays_for_any_order_of_both_groups(delta):
+    move = Stated(Sequential([GaussianLoss(1.0), BoundedRangeLoss(1.0)]), "add-remove")
+    stay = Stated(GaussianLoss(0.1), "replace-one")
+    moving = Parallel([stay, stay], by="value", moves=[move, move])
+    in_turns = 2 * GaussianLoss(1.0) + 2 * BoundedRangeLoss(1.0)
+    assert Tight().certify(moving, delta).upper >= Tight().certify(in_turns, delta).lower
+
+
+def test_a_step_that_is_too_fine_for_floats_is_no_error():
+    parts = [PoissonSampled(GaussianLoss(45.0), 0.999), PureLoss(2.0)]
+    found = Tight().certify(Sequential([PureLoss(1.0), Parallel(parts)]), 0.3)
+    assert 0 < found.lower <= found.upper
