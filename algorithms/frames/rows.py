@@ -64,6 +64,11 @@ class Reading(NamedTuple):
                 columns[ORDER] = self.schema.order
         return columns
 
+    @property
+    def places_rows(self) -> bool:
+        """Whether the first rows of a person are those that come first in the frame."""
+        return self.schema.person is not None and self.schema.order is None
+
     def read(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Return numbers and texts of the columns, which have their new names."""
         types = frame.collect_schema()

@@ -94,12 +94,14 @@ def once_a_person(
 
 def prepared(frame: Any, reading: Reading) -> nw.LazyFrame[Any]:
     """Return the columns that are read, under new names and of types that all engines have."""
-    columns = reading.columns
-    if nw.from_native(frame).implementation.is_duckdb():
-        frame = without_collations(frame, columns.values())
     table: Any = nw.from_native(frame)
-    if columns:
-        table = table.select(**{name: nw.col(column) for name, column in columns.items()})
+    # Rows of which nothing is read are counted: they keep a column, which is not looked at.
+    columns = reading.columns or {"row": table.collect_schema().names()[0]}
+    if table.implementation.is_duckdb():
+        table = nw.from_native(without_collations(frame, columns.values()))
+    table = table.select(**{name: nw.col(column) for name, column in columns.items()})
+    if not reading.columns:
+        table = table.with_columns(row=nw.lit(1))
     if isinstance(table, nw.LazyFrame) and nw.Object in table.collect_schema().values():
         table = table.collect()  # objects of Python have no lazy expressions
     if isinstance(table, nw.DataFrame):
@@ -107,7 +109,7 @@ def prepared(frame: Any, reading: Reading) -> nw.LazyFrame[Any]:
         table = table.with_columns(
             **{name: plain_series(table[name], kinds.get(name)) for name in columns}
         )
-    if reading.schema.person is not None and reading.schema.order is None:
+    if reading.places_rows:
         if isinstance(table, nw.LazyFrame):  # of polars: other lazy frames have no order
             table = nw.from_native(table.to_native().with_row_index(PLACE))
         else:
@@ -315,7 +317,7 @@ def partitions_of(frame: Any, reading: Reading) -> Partitions:
 def counted(reading: Reading, number: int, partition: Any) -> Any:
     """Return the rows of a partition that may count, with their places in the whole frame."""
     table = prepared(partition, reading)
-    if PLACE in table.collect_schema().names():
+    if reading.places_rows:
         table = table.with_columns(nw.col(PLACE).cast(nw.Int64) + number * FAR)
     return reading.counted(reading.read(table)).collect().to_native()
 

@@ -25,6 +25,7 @@ from algorithms.frames import (
     histogram,
     mean,
     median,
+    persons,
     quantiles,
     regression,
     sum_,
@@ -230,3 +231,12 @@ def test_halves_are_rounded_up_on_every_engine(number):
         frame = on(engine, pa.table({"kids": [number]}))
         schema = Schema({"kids": Integer(-8, 8)})
         assert sum_("kids", epsilon=1.0).sums(frame, schema, "laplace") == np.floor(number + 0.5)
+
+
+@pytest.mark.parametrize("engine", MARKED)
+def test_rows_are_counted_whatever_their_columns_are_called(engine):
+    texts = {name: ["a", None, "b"] for name in ("place", "person", "row", "count", "c0")}
+    frame, schema = on(engine, pa.table(texts)), Schema({"age": Number(0, 1)})
+    ledger = Filter(frame, Budget(100.0), rng=0)
+    assert count(epsilon=80.0).release(ledger, schema).value == 3
+    assert persons(epsilon=1.0).sums(frame, schema, "laplace") == 3
