@@ -10,6 +10,7 @@ Astronomical Almanac (2013).
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -145,6 +146,10 @@ class Formula(Operand):
             corners = [
                 ARITHMETIC[self.operation](a, b) for a, b in itertools.product(left[:2], right[:2])
             ]
+            if not all(map(math.isfinite, corners)):
+                # Times 0 infinity would be NaN, which a row may have and no bound shows.
+                allowed = "of numbers that stay below 1.8e308: declare closer bounds"
+                raise ParameterError("formula", self, allowed)
             return min(corners), max(corners), left[2] and right[2]
         if not isinstance(part, str):
             return part, part, float(part).is_integer()
