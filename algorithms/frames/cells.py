@@ -31,6 +31,7 @@ from algorithms.frames.schema import Schema
 
 MOST_CELLS = 2**24  # of a table, and so also bins of a column
 BINS = IntegerRange(1, MOST_CELLS)
+MOST_EDGES = 2**12  # that are listed: an engine compares each row with each of them
 Bins = int | str | tuple[float, ...] | tuple[dt.date, ...] | None
 
 
@@ -198,6 +199,11 @@ def checked_bins(bins: object) -> Bins:
         dates = any(isinstance(edge, str | dt.date) for edge in listed)
         check: Callable[[str, Any], Any] = checked_date if dates else REAL.check
         edges = tuple(check("bins", edge) for edge in listed)
+        if len(edges) > MOST_EDGES:
+            allowed = (
+                f"{MOST_EDGES:,} edges at most: bins=10 are ten of one width, bins='day' are days"
+            )
+            raise ParameterError("bins", f"{len(edges):,} edges", allowed)
         if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
             raise ParameterError("bins", edges, "rising edges, two at least")
         return edges
