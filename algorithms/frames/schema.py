@@ -69,7 +69,9 @@ class Schema:
     groups_per_person, rows_per_person_and_group : int, optional
         In place of ``rows_per_person``: how many groups of a question a person has at most, and
         rows in each.  Their product is ``rows_per_person``.  Sums by groups get less Gaussian
-        noise so: it grows with the root of the number of groups.
+        noise so: it grows with the root of the number of groups.  Labels of `top_k` are groups too.
+        Quantiles, the selection of keys, and questions without groups take the first rows, as many
+        as the product.
     formulas : dict, optional
         What columns follow from, by name; `derive` gives it, with their kinds.
 
