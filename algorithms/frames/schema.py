@@ -353,7 +353,10 @@ class Schema:
             If one is missing, or is of another type, or the persons' cannot be distinguished.
         """
         if facts is None:
-            allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
+            allowed = (
+                "a ledger on a data frame of pandas, polars, Arrow, Dask, DuckDB, Spark, SQLFrame "
+                "or Ibis"
+            )
             raise ParameterError("ledger", "arrays", allowed)
         sources = [*self.sources(used), *self.asked_missing(used)]
         order = None if self.order == HASH else self.order
