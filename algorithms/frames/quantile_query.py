@@ -119,7 +119,7 @@ class QuantileQuery(Question[ListedAnswer]):
         return len(self.quantiles) * (1 if self.confidence is None else 3)
 
     @property
-    def _group_axes(self) -> tuple[Axis, ...]:
+    def group_axes(self) -> tuple[Axis, ...]:
         """None: a row of any group moves ranks alike, so the first rows of a person count."""
         return ()
 

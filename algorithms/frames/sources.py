@@ -147,8 +147,10 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
         elif isinstance(kind, Key):
             values = [cell if is_text(cell) else None for cell in cells]
         else:
-            place_of, texts = label_place(kind.labels), (*kind.texts, None)
-            values = [texts[place_of(cell)] for cell in cells]
+            # A number is the label that it is equal to, as in columns of numbers.
+            texts = dict(zip(kind.labels, kind.texts, strict=True))
+            comparable = str if isinstance(kind.labels[0], str) else int | float | np.bool_
+            values = [texts.get(cell) if isinstance(cell, comparable) else None for cell in cells]
         are_floats = kind is not None and kind.numeric
         if backend.is_pandas():
             import pandas as pd
@@ -211,19 +213,6 @@ def cells_of_objects(series: nw.Series[Any]) -> list[Any] | None:
 def is_text(cell: Any) -> bool:
     """Return whether a cell is a text that can be encoded."""
     return isinstance(cell, str) and SURROGATES.search(cell) is None
-
-
-def label_place(labels: Iterable[Any]) -> Callable[[Any], int]:
-    """Return a function that gives the index of a cell's label, -1 where it is no label."""
-    indices = {label: index for index, label in enumerate(labels)}
-    texts = any(isinstance(label, str) for label in indices)
-
-    def place_of(cell: Any) -> int:
-        # a number is the label that it is equal to, as in columns of numbers
-        comparable = isinstance(cell, str) if texts else isinstance(cell, int | float | np.bool_)
-        return indices.get(cell, -1) if comparable else -1
-
-    return place_of
 
 
 def person_of(cell: Any) -> str | None:

@@ -71,7 +71,7 @@ class TopQuery(Question[ListedAnswer]):
         return self._used(self.column)
 
     @property
-    def _group_axes(self) -> tuple[Axis, ...]:
+    def group_axes(self) -> tuple[Axis, ...]:
         """The keys, then the column: each label of a cell is a group."""
         return *self.keys, Axis(self.column)
 
@@ -84,7 +84,7 @@ class TopQuery(Question[ListedAnswer]):
         if self.column in (key.column for key in self.keys):
             allowed = f"columns beside {self.column!r}, whose labels are ranked"
             raise ParameterError("by", self.column, allowed)
-        *_, labels = table_shape(self._group_axes, schema)
+        *_, labels = table_shape(self.group_axes, schema)
         if self.k > labels:
             raise ParameterError("k", self.k, f"at most {labels}, the labels of {self.column!r}")
 
@@ -93,7 +93,7 @@ class TopQuery(Question[ListedAnswer]):
 
         A person counts once for each label of a cell, and these are groups of the schema.
         """
-        size = math.prod(table_shape(self._group_axes, schema))
+        size = math.prod(table_shape(self.group_axes, schema))
         replaced = schema.relation is Adjacency.REPLACE_ONE
         epsilon = cast("float", self.epsilon)  # `check` refuses a question without a cost
         labels_each = min(schema.groups, size)
@@ -117,7 +117,7 @@ class TopQuery(Question[ListedAnswer]):
     ) -> ListedAnswer:
         """Release the counts, and rank the labels of each cell."""
         counted = unseen(lambda frame: self.persons_of_labels(frame, schema))
-        noise, (*cells, size) = steps[-1], table_shape(self._group_axes, schema)
+        noise, (*cells, size) = steps[-1], table_shape(self.group_axes, schema)
         if self.keys:
             shape = math.prod(cells) * size
             noisy = np.reshape(ledger.release(noise, counted, shape=shape), (*cells, size))
@@ -156,4 +156,4 @@ class TopQuery(Question[ListedAnswer]):
         from algorithms.frames.rows import Reading
 
         reading = Reading(self.used, self.where, schema)
-        return persons_in_cells(frame, reading, self._group_axes)
+        return persons_in_cells(frame, reading, self.group_axes)
