@@ -38,8 +38,12 @@ def shows_call(call: str = "", **remedies: str) -> Callable[[Called], Called]:
         def call_or_teach(*values: Any, **named: Any) -> Any:
             try:
                 return function(*values, **named)
-            except TypeError:
-                words = misfit(function, values, named, call, remedies)
+            except BaseException as error:
+                words = None
+                if isinstance(error, TypeError):
+                    words = misfit(function, values, named, call, remedies)
+                # A traceback may show local names: these can be data, or a passphrase.
+                del values, named
                 if words is None:  # the arguments fit: the error is of something else
                     raise
             raise TypeError(words)
@@ -56,8 +60,9 @@ class TeachingClass(ABCMeta):
         """Construct an object, or raise TypeError with a call that works."""
         try:
             return super().__call__(*values, **named)
-        except TypeError:
-            words = misfit(cls, values, named, "", {})
+        except BaseException as error:
+            words = misfit(cls, values, named, "", {}) if isinstance(error, TypeError) else None
+            del values, named  # as above
             if words is None:
                 raise
         raise TypeError(words)

@@ -7,6 +7,7 @@ value of the data: each record here has digits that no message may have.
 
 import math
 import re
+import traceback
 import warnings
 
 import numpy as np
@@ -254,3 +255,21 @@ def test_the_share_of_clipped_records_has_noise_and_is_charged():
     assert not hasattr(model, "n_features_in_")
     with pytest.raises(ValueError, match="y_bound"):
         clipped_share(model, x, epsilon=0.5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: Filter(AGES, 1.0),
+        lambda: Filter(AGES, budgett=AGES),
+        lambda: lasso(x_bound=AGES).fit(X, Y),
+        lambda: PrivateLasso(AGES, alpha=AGES),
+    ],
+)
+def test_what_teaches_keeps_no_argument_in_a_traceback(call):
+    """Tools that show local names in tracebacks would show data, or a passphrase."""
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    frames = [frame for frame, _ in traceback.walk_tb(caught.tb)]
+    teaching = [one for one in frames if one.f_code.co_filename.endswith("dp_attest/calls.py")]
+    assert not any({"values", "named"} & one.f_locals.keys() for one in teaching)
