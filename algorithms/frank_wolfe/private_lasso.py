@@ -19,14 +19,19 @@ from accountant.domains import BOOLEAN, DELTA, POSITIVE, POSITIVE_DELTA, Integer
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
-from accountant.plans.plan import Repeat
+from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.adaptive_descent import (
     MeanVector,
     descend_adaptively,
     descent_plan,
     signal_length,
 )
-from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.column_bounds import (
+    BOUNDS_SHARE,
+    PUBLIC,
+    PrivatelyBounded,
+    finds_bounds,
+)
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -74,7 +79,7 @@ METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
 CLEAR = 10.0
 
 
-class L1Estimator(PrivateRegressor):
+class L1Estimator(PrivatelyBounded):
     """A linear model over the l1 ball, by private Frank-Wolfe or clipped gradient descent."""
 
     _loss: LinearLoss
@@ -91,12 +96,14 @@ class L1Estimator(PrivateRegressor):
     fit_intercept: bool
     intercept_: float
 
-    def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
+    def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat | Sequential:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data.
 
         On ``sparse`` data "auto" selects vertices; with Gumbel selection a fit draws the same
         distribution lazily.
         """
+        if finds_bounds(self):
+            return self._plan_with_bounds(shape, sparse=sparse)
         constant = BOOLEAN.check("fit_intercept", self.fit_intercept)
         records, features = checked_shape(shape)
         selection = SELECTION.check("selection", self.selection)
@@ -127,6 +134,8 @@ class L1Estimator(PrivateRegressor):
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        if finds_bounds(self):
+            return self._of_scaled(features).hidden_by_noise(plan.parts[1], features)
         if isinstance(plan.part, Gaussian):
             # gradients are in units of the norm to which they are clipped
             return gradients_hidden(plan.part, plan.count, longest=1.0)
@@ -150,8 +159,10 @@ class L1Estimator(PrivateRegressor):
         epsilon = self._checked_epsilon()
         if self.non_private:
             return MAX_ROUNDS
-        curvature = self._bounds().curvature(self._loss)
         records, features = checked_shape(shape)
+        if finds_bounds(self):
+            return self._of_scaled(features).best_rounds(shape)
+        curvature = self._bounds().curvature(self._loss)
         return optimal_rounds(
             curvature,
             self._sensitivity(records),
@@ -169,6 +180,9 @@ class L1Estimator(PrivateRegressor):
     def _run(self, ledger: Any, executor: Executor | None, streamed: bool) -> Array:
         """Return coefficients and the constant; data may be read a block at a time."""
         plan, features = ledger.plan, ledger.shape[1]
+        if finds_bounds(self):
+            scaled, gate, units = self._scaled_run(ledger, executor)
+            return scaled._run(gate, executor, streamed) * units
         if self._is_descent(plan, ledger.shape):
             bounds = self._bounds(self._descent_radius)
             if self.non_private:
@@ -219,17 +233,20 @@ class L1Estimator(PrivateRegressor):
             X, y = split_pairs(X)
         # The plan of a subclass may have no `sparse` argument.
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
-        plan = self.plan(X.shape, **sparse_argument)
-        descends, rng = self._is_descent(plan, X.shape), generator_of(self.random_state)
-        self.plan_ = plan
-        self.bounds_ = self._bounds(self._descent_radius) if descends else self._bounds()
-        self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
+        self.plan_ = self.plan(X.shape, **sparse_argument)
+        rng, model, plan = generator_of(self.random_state), self, self.plan_
+        if finds_bounds(self):
+            model, plan = self._of_scaled(X.shape[1]), self.plan_.parts[1]
+        descends = model._is_descent(plan, X.shape)
+        self.bounds_ = model._bounds(self._descent_radius) if descends else model._bounds()
+        self.ledger_ = self.open_ledger((X, y), self.plan_, rng=rng, ledger=ledger)
         if isinstance(X, Chunks):
             theta = self._run(self.ledger_, executor, streamed=True)
         else:  # a subclass may run in its own way
             theta = self.run(self.ledger_)
             theta = theta if self.fit_intercept else np.append(theta, 0.0)
         self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
+        self.column_bounds_ = self._released_bounds(self.ledger_)
         self._warn_if_not_private("coefficients are")
         self.rounds_ = plan.count if descends else self._vertices_of(plan)
         self.transcript_ = self.ledger_.transcript
@@ -240,7 +257,7 @@ class L1Estimator(PrivateRegressor):
         check_is_fitted(self)
         self._warn_if_not_private("predictions are")
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        inner: Array = np.asarray(clipped_rows(X, self.bounds_.x) @ self.coef_)
+        inner: Array = np.asarray(self._within_bounds(X) @ self.coef_)
         return inner + self.intercept_
 
     def _sensitivity(self, records: int) -> float:
@@ -272,6 +289,8 @@ class L1Estimator(PrivateRegressor):
         return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))
 
     def _noise_summary(self) -> str:
+        if self.column_bounds_ is not None:
+            return self._summary_with_bounds()
         scale = self.plan_.part.scale
         if isinstance(self.plan_.part, Gaussian):
             return (
@@ -331,9 +350,17 @@ class PrivateLasso(L1Estimator):
         or the selections without noise where they are asked for.
     fit_intercept : bool
         Whether a constant is added to predictions.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` and ``y_bound`` bound the columns as they are, or are the outer ends of
+        a noisy histogram that finds the scale of each, see `PrivateScaler`, where it is clipped.
+        The ball is then that of the coefficients of columns over their scales; delta is above 0.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features and, last, of the target.
     coef_ : numpy.ndarray of shape (features,)
         Coefficients of l1 norm at most ``radius``.
     intercept_ : float
@@ -377,6 +404,8 @@ class PrivateLasso(L1Estimator):
     method: str = AUTO
     non_private: bool = False
     fit_intercept: bool = True
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None

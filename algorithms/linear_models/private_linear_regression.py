@@ -25,13 +25,19 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Release, Sequential
-from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.column_bounds import (
+    BOUNDS_SHARE,
+    HEADROOM,
+    PUBLIC,
+    PrivatelyBounded,
+    finds_bounds,
+)
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_arguments
-from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
+from algorithms.base.row_blocks import MeanOfBlocks, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
     SHARES_WITH_INTERVALS,
@@ -71,7 +77,7 @@ STATISTICS_NOISE = 1e-3
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearRegression(PrivateRegressor):
+class PrivateLinearRegression(PrivatelyBounded):
     """Least squares with ridge and intercept; (epsilon, delta)-DP for every record.
 
     Features and targets are those scaled to the public bounds; data beyond them are clipped.
@@ -115,9 +121,18 @@ class PrivateLinearRegression(PrivateRegressor):
         Least squares themselves, whatever the method, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` and ``y_bound`` bound the columns as they are, or are the outer ends of
+        a noisy histogram that finds the scale of each, see `PrivateScaler`.  Features are then
+        clipped at 16 times their scales, targets at theirs, and ``row_bound`` is about features
+        over their scales: None takes the length of one with all of them at their scales.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features and, last, of the target.
     coef_ : numpy.ndarray of shape (features,)
         Coefficients.
     intercept_ : float
@@ -158,9 +173,15 @@ class PrivateLinearRegression(PrivateRegressor):
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
+
+    _headroom = HEADROOM
 
     def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
+        if finds_bounds(self):
+            return self._plan_with_bounds(shape)
         records, features = checked_shape(shape)
         budget = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         NON_NEGATIVE.check("ridge", self.ridge)
@@ -176,10 +197,11 @@ class PrivateLinearRegression(PrivateRegressor):
             # The noise on a product has the deviation s = gram unit / (n mu) on the diagonal, and
             # s / sqrt 2 off it: as a matrix its norm is about s sqrt(2 p).
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
+            square = self.x_bound**2  # of a feature at its bound
+            if self.row_bound is not None:
+                square = min(square, self._row_bound(features) ** 2 / size)
             hidden = self.intervals and not products
-            method = (
-                STATISTICS if noise <= STATISTICS_NOISE * self.x_bound**2 or hidden else DESCENT
-            )
+            method = STATISTICS if noise <= STATISTICS_NOISE * square or hidden else DESCENT
         if method == DESCENT:
             if self.intervals and not products:
                 allowed = "False: noise hides products of features; or more records or epsilon"
@@ -192,7 +214,8 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
-        del features
+        if finds_bounds(self):
+            return self._of_scaled(features).hidden_by_noise(plan.parts[1], features)
         if not isinstance(plan, Sequential):  # with statistics, `interval` reports a large noise
             return False
         rounds = GradientRounds.of(plan)
@@ -209,11 +232,13 @@ class PrivateLinearRegression(PrivateRegressor):
         """Fit on features and targets; see `PrivateRegressor.fit`."""
         X, y = validated_fit_data(self, X, y)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.method_ = DESCENT if isinstance(self.plan_, Sequential) else STATISTICS
+        released = self.plan_.parts[1] if finds_bounds(self) else self.plan_
+        self.method_ = DESCENT if isinstance(released, Sequential) else STATISTICS
         self.records_ = X.shape[0]
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         theta, released = self._result(self.ledger_, executor)
+        self.column_bounds_ = self._released_bounds(self.ledger_)
         self.statistics_ = released if isinstance(released, Statistics) else None
         self.closing_ = released if isinstance(released, Closing) else None
         self.coef_ = theta[:-1] if self.fit_intercept else theta
@@ -227,7 +252,7 @@ class PrivateLinearRegression(PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        return row_products(clipped_rows(X, self.x_bound), self.coef_) + self.intercept_
+        return row_products(self._within_bounds(X), self.coef_) + self.intercept_
 
     @renamed_arguments(level="confidence")
     def interval(self, confidence: float = 0.95) -> Array:
@@ -262,7 +287,11 @@ class PrivateLinearRegression(PrivateRegressor):
             allowed = 'True before the fit, or method="statistics": the bias of clipped gradients '
             raise ParameterError("intervals", False, allowed + "is not known")
         self._warn_if_not_private("intervals are")
-        return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), confidence)
+        units = np.ones(centre.size)
+        if self.column_bounds_ is not None:
+            units = self.column_bounds_.units(self.n_features_in_)[: centre.size]
+        deviations = units * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        return normal_interval(units * centre, deviations, confidence)
 
     def _result(
         self, ledger: Any, executor: Executor | None
@@ -270,6 +299,10 @@ class PrivateLinearRegression(PrivateRegressor):
         """Return coefficients with the intercept, and the release that their error follows from."""
         records, features = ledger.shape
         size = features + self.fit_intercept
+        if finds_bounds(self):
+            scaled, gate, units = self._scaled_run(ledger, executor)
+            theta, release = scaled._result(gate, executor)
+            return theta * units[:size], release
         if isinstance(ledger.plan, Sequential):
             return self._descent(ledger, executor)
         units, row = self._units(features), self._row_bound(features)
@@ -340,6 +373,8 @@ class PrivateLinearRegression(PrivateRegressor):
         return StatisticUnits.of(self._row_bound(features), y_bound, self.relation)
 
     def _noise_summary(self) -> str:
+        if self.column_bounds_ is not None:
+            return self._summary_with_bounds()
         clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
         if self.statistics_ is None:
             rounds = GradientRounds.of(self.plan_)

@@ -34,7 +34,13 @@ from algorithms.base.clipped_gradient_descent import (
     logistic_residuals,
     multinomial_residuals,
 )
-from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.column_bounds import (
+    BOUNDS_SHARE,
+    HEADROOM,
+    PUBLIC,
+    PrivatelyBounded,
+    finds_bounds,
+)
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -81,10 +87,10 @@ ROUNDS_PER_SIGNAL = 3.6
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
-# `PrivateRegressor` is the base for the arguments of `fit`; the tags say that it is a classifier.
+# `PrivatelyBounded` is the base for the arguments of `fit`; the tags say that it is a classifier.
 @renamed_parameters(batch_rate="rate")
 @dataclass(eq=False, repr=False)
-class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
+class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
 
     A first release is the mean of features, a second one their products; both make a map under
@@ -129,9 +135,16 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         minimisers it is the shortest.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` bounds the columns as they are, or is the outer end of a noisy histogram
+        that finds the scale of each, as in `PrivateLinearRegression`.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features.
     classes_ : numpy.ndarray
         The classes, in order.
     coef_ : numpy.ndarray of shape (1, features) or (classes, features)
@@ -176,9 +189,15 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
+
+    _headroom = HEADROOM
 
     def plan(self, shape: tuple[int, ...]) -> Sequential | Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
+        if finds_bounds(self):
+            return self._plan_with_bounds(shape)
         _, features = checked_shape(shape)
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         for name in ("step", "weight_bound"):
@@ -201,7 +220,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
-        del features
+        if finds_bounds(self):
+            return self._of_scaled(features).hidden_by_noise(plan.parts[1], features)
         rounds = GradientRounds.of(plan)
         # Gradients are in units of the norm to which they are clipped.
         return gradients_hidden(rounds.mechanism, rounds.count, longest=1.0)
@@ -209,6 +229,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
         records, features = ledger.shape
+        if finds_bounds(self):
+            scaled, gate, units = self._scaled_run(ledger, executor)
+            return scaled.run(gate, executor) * units[:, None]
         bound = self._row_bound(features)
         if self.non_private:
             minimum = self._exact_minimum(bound, executor)
@@ -269,9 +292,11 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         if weights is not None:
             data = (X, y, checked_weights(weights, X.shape[0]))
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.rounds_ = GradientRounds.of(self.plan_).count
+        released: Any = self.plan_.parts[1] if finds_bounds(self) else self.plan_
+        self.rounds_ = GradientRounds.of(released).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         theta = self.run(self.ledger_, executor)
+        self.column_bounds_ = self._released_bounds(self.ledger_)
         self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
@@ -282,12 +307,14 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        rows = clipped_rows(X, self.x_bound)
+        rows = self._within_bounds(X)
         scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
         scores = scores + self.intercept_
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def _noise_summary(self) -> str:
+        if self.column_bounds_ is not None:
+            return self._summary_with_bounds()
         scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
