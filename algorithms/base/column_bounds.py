@@ -18,7 +18,6 @@ References: Karwa & Vadhan (2018) for a noisy histogram in place of bounds.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -38,8 +37,8 @@ from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate_near
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Plan, Sequential
+from algorithms.base.budgets import Gates
 from algorithms.base.estimators import PrivateRegressor
-from algorithms.base.fit_data import checked_shape
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.row_blocks import clipped_rows, same_memory, sum_over_blocks
 from algorithms.base.score_classifier import ScoreClassifier
@@ -88,11 +87,11 @@ class ColumnBounds(NamedTuple):
         return clipped
 
     def units(self, features: int) -> Array:
-        """Return what coefficients of scaled columns are multiplied by; the last is a constant's."""
+        """Return what coefficients of scaled columns are multiplied by; the constant's is last."""
         target = self.scales[features:].prod()  # 1 where there is no target
         with np.errstate(over="ignore"):
             quotients = target / np.append(self.scales[:features], 1.0)
-        return np.minimum(quotients, DECLARED.high)
+        return np.asarray(np.minimum(quotients, DECLARED.high))
 
 
 def noise_quantiles(columns: int, octaves: int) -> Array:
@@ -102,7 +101,8 @@ def noise_quantiles(columns: int, octaves: int) -> Array:
     probability below 1 / (20 d e^2), and in less than one of forty fits anywhere above the data.
     So a declared bound that is a thousand octaves too large costs a few deviations more.
     """
-    return np.sqrt(2 * np.log(20 * columns * np.arange(1.0, octaves + 1) ** 2))
+    depths = np.arange(1.0, octaves + 1)
+    return np.asarray(np.sqrt(2 * np.log(20 * columns * depths**2)))
 
 
 @final
@@ -159,12 +159,18 @@ class BoundsSearch:
         return totals
 
     def release(
-        self, ledger: Any, mechanism: Gaussian, executor: Executor | None = None
+        self, ledger: Any, mechanism: Any, executor: Executor | None = None
     ) -> ColumnBounds:
         """Release the counts, and return the bounds that they give."""
         query = partial(sum_over_blocks, self.counts_of_block, executor=executor)
         released = ledger.release(mechanism, query, shape=mechanism.dimension)
         return self.bounds_of(released, mechanism.scale, ledger.shape[0])
+
+    def scaled_gate(self, ledger: Any, executor: Executor | None) -> ScaledGate:
+        """Release the first part of the ledger's plan; return the gate for the second part."""
+        histogram, after = ledger.plan.parts
+        columns = self.release(ledger, histogram, executor)
+        return ScaledGate(ledger, after, columns, self.has_target)
 
     def bounds_of(self, released: Any, noise: float, records: int) -> ColumnBounds:
         """Return the bounds that released counts give, whose noise has the deviation ``noise``."""
@@ -200,8 +206,14 @@ class ScaledGate:
 
     def __init__(self, ledger: Any, plan: Plan, columns: ColumnBounds, has_target: bool) -> None:
         self.plan, self.shape = plan, ledger.shape
-        self._ledger, self._columns, self._has_target = ledger, columns, has_target
+        self.columns = columns
+        self._ledger, self._has_target = ledger, has_target
         self._known: tuple[Any, Any] | None = None
+
+    @property
+    def transcript(self) -> Any:
+        """What was released of scaled columns."""
+        return self._ledger.transcript[1:]
 
     def release(self, mechanism: Any, query: Callable[[Any], Any], **settings: Any) -> Any:
         """Release a query of the scaled data, which costs what it does on the data themselves."""
@@ -221,27 +233,27 @@ class ScaledGate:
         if isinstance(data, Chunks):
             return data.mapped(self._of_records, data.shape)
         if not isinstance(data, tuple):
-            return self._columns.scaled(data)
+            return self.columns.scaled(data)
         rows, targets, *others = data
         if isinstance(rows, Chunks):
-            rows = rows.mapped(self._columns.scaled, rows.shape)
+            rows = rows.mapped(self.columns.scaled, rows.shape)
         else:
-            rows = self._columns.scaled(rows)
-        return rows, self._columns.scaled(targets) if self._has_target else targets, *others
+            rows = self.columns.scaled(rows)
+        return rows, self.columns.scaled(targets) if self._has_target else targets, *others
 
 
 @lru_cache(maxsize=64)
 def plan_with_search(
-    search: BoundsSearch, share: float, rest: Plan, budget: tuple[float, float]
+    search: BoundsSearch, share: float, after: Plan, budget: tuple[float, float]
 ) -> Sequential:
-    """Return the histogram and then the ``rest``, within ``budget``, an epsilon and a delta.
+    """Return the histogram and what comes ``after`` it, within ``budget``: epsilon and delta.
 
-    ``rest`` meets the budget of 1 - share of the squared mu.  The noise of the histogram is the
+    ``after`` meets the budget of 1 - share of the squared mu.  The noise of the histogram is the
     least with which the whole meets the budget.
     """
 
     def plan_of(noise: float) -> Sequential:
-        return Sequential([search.mechanism(noise), rest])
+        return Sequential([search.mechanism(noise), after])
 
     return plan_of(calibrate_near(plan_of, 1 / (mu_of_budget(*budget) * math.sqrt(share)), *budget))
 
@@ -249,6 +261,20 @@ def plan_with_search(
 def finds_bounds(estimator: Any) -> bool:
     """Return whether a fit finds its bounds; without privacy the declared ones hold."""
     return BOUNDS.check("bounds", estimator.bounds) == PRIVATE and not estimator.non_private
+
+
+class ScaledGates(Gates):
+    """Opens the gate of a fit on scaled columns, whose histogram and plan are paid for together."""
+
+    def __init__(self, open_gate: Callable[[Any, Plan, Any], ScaledGate]) -> None:
+        self._open_gate = open_gate
+
+    def open(
+        self, data: Any, plan: Plan, *, rng: Any = None, public: Any = None, transcript: str
+    ) -> ScaledGate:
+        """Return the gate on scaled columns."""
+        del public, transcript
+        return self._open_gate(data, plan, rng)
 
 
 class PrivatelyBounded(PrivateRegressor):
@@ -266,13 +292,16 @@ class PrivatelyBounded(PrivateRegressor):
 
     x_bound: float
     y_bound: float
-    row_bound: float | None
-    fit_intercept: bool
     bounds: str
     bounds_share: float
     relation: str
-    column_bounds_: ColumnBounds | None
-    # Features are clipped at this multiple of their scales.
+    coef_: Any
+    intercept_: Any
+    column_bounds_: ColumnBounds | None = None
+    scaled_fit_: Any = None  # the fit on scaled columns, where bounds are private
+    # Features are clipped at this multiple of their bounds: the ``_headroom`` of a class where
+    # columns are scaled, as lengths of rows and gradients are bounded whatever the features are.
+    _reach: float = 1.0
     _headroom: ClassVar[float] = 1.0
 
     def _search(self, features: int) -> BoundsSearch:
@@ -285,63 +314,71 @@ class PrivatelyBounded(PrivateRegressor):
         headrooms = features * (self._headroom,) + (1.0,) * has_target
         return BoundsSearch(declared, relation, headrooms, has_target)
 
-    def _of_scaled(self, features: int) -> Self:
+    def _of_scaled(self) -> Self:
         """Return this estimator for scaled columns, with what remains of the budget."""
-        epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
-        mu = mu_of_budget(epsilon, delta)
-        share = SHARE.check("bounds_share", self.bounds_share)
-        scaled = copy.copy(self)
-        scaled.bounds, scaled.x_bound = PUBLIC, self._headroom
-        scaled.epsilon = GaussianLoss(mu * math.sqrt(1 - share)).epsilon_at(delta)
-        if not isinstance(self, ScoreClassifier):
-            scaled.y_bound = 1.0
-        if self._headroom > 1 and self.row_bound is None:
-            # Few rows are longer than one with every feature at its scale.
-            longest = math.sqrt(features + self.fit_intercept)
-            scaled.row_bound = max(longest, self._headroom / 10)
-        return scaled
-
-    def _plan_with_bounds(self, shape: tuple[int, ...], **settings: Any) -> Sequential:
-        """Return the histogram, and what a fit on scaled columns releases."""
         if self.delta == 0:
             raise ParameterError("delta", self.delta, 'above 0, or bounds="public"')
-        _, features = checked_shape(shape)
-        rest = self._of_scaled(features).plan(shape, **settings)
+        mu = mu_of_budget(self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta))
+        share = SHARE.check("bounds_share", self.bounds_share)
+        epsilon = GaussianLoss(mu * math.sqrt(1 - share)).epsilon_at(self.delta)
+        scaled = type(self)(**self.get_params(deep=False))
+        scaled.__dict__ |= {"bounds": PUBLIC, "x_bound": 1.0, "epsilon": epsilon}
+        scaled.__dict__["_reach"] = self._headroom
+        if not isinstance(self, ScoreClassifier):
+            scaled.y_bound = 1.0
+        return scaled
+
+    def _with_histogram(self, after: Plan, features: int) -> Sequential:
+        """Return the histogram, and what a fit on scaled columns releases after it."""
         budget = float(self.epsilon), float(self.delta)
-        return plan_with_search(self._search(features), float(self.bounds_share), rest, budget)
+        return plan_with_search(self._search(features), float(self.bounds_share), after, budget)
 
-    def _scaled_run(self, ledger: Any, executor: Executor | None) -> tuple[Self, ScaledGate, Array]:
-        """Release the histogram; return what runs on scaled columns, and the units of its result.
+    def _plan_with_bounds(self, shape: tuple[int, ...], **settings: Any) -> Sequential:
+        """Return the plan of a fit that finds its bounds."""
+        return self._with_histogram(self._of_scaled().plan(shape, **settings), shape[1])
 
-        The units are those of the features' coefficients, and of a constant last.
-        """
-        histogram, rest = ledger.plan.parts
+    def _fit_scaled(
+        self, X: Any, y: Any, executor: Executor | None, ledger: Any, **settings: Any
+    ) -> Self:
+        """Find the bounds, fit on scaled columns, and keep the results in the data's own units."""
+
+        def open_gate(data: Any, plan: Plan, rng: Any) -> ScaledGate:
+            features = first_array(data).shape[1]
+            self.plan_ = self._with_histogram(plan, features)
+            self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
+            return self._search(features).scaled_gate(self.ledger_, executor)
+
+        scaled: Any = self._of_scaled().fit(
+            X, y, executor, ledger=ScaledGates(open_gate), **settings
+        )
+        plan, gate = self.plan_, scaled.ledger_
+        scaled.ledger_ = self.ledger_
+        self.__dict__ |= {name: value for name, value in vars(scaled).items() if name[-1] == "_"}
+        self.plan_, self.transcript_, self.scaled_fit_ = plan, self.ledger_.transcript, scaled
+        self.column_bounds_ = gate.columns
+        units = gate.columns.units(self.n_features_in_)
+        self.coef_, self.intercept_ = scaled.coef_ * units[:-1], scaled.intercept_ * units[-1]
+        return self
+
+    def _run_scaled(self, ledger: Any, executor: Executor | None) -> Array:
+        """Return the coefficients, the constant last if one is fitted, in the data's own units."""
         features = ledger.shape[1]
-        search = self._search(features)
-        columns = search.release(ledger, histogram, executor)
-        gate = ScaledGate(ledger, rest, columns, search.has_target)
-        return self._of_scaled(features), gate, columns.units(features)
+        gate = self._search(features).scaled_gate(ledger, executor)
+        scaled: Any = self._of_scaled()
+        result = scaled.run(gate, executor)
+        units = gate.columns.units(features)[: len(result)]
+        return np.asarray((result.T * units).T)
 
-    def _released_bounds(self, ledger: Any) -> ColumnBounds | None:
-        """Return the bounds that the first release of a fit gave; None where they are public."""
-        if not finds_bounds(self):
-            return None
-        counts = ledger.transcript[0].output
-        records, features = ledger.shape
-        return self._search(features).bounds_of(counts, ledger.plan.parts[0].scale, records)
-
-    def _summary_with_bounds(self) -> str:
+    def _scaled_summary(self) -> str:
         """Return a description of the noise of the histogram and of what follows it."""
-        histogram, rest = self.plan_.parts
-        scaled = self._of_scaled(self.n_features_in_)
-        scaled.plan_, scaled.column_bounds_ = rest, None
+        noise_after = self.scaled_fit_.summary().partition("; ")[2]
         return (
-            f"noise of deviation {histogram.scale:.4g} records on the counts of magnitudes; then, "
-            f"of columns over their scales, {scaled._noise_summary()}"
+            f"noise of deviation {self.plan_.parts[0].scale:.4g} records on the counts of "
+            f"magnitudes; then, of columns over their scales, {noise_after}"
         )
 
     def _within_bounds(self, X: Any) -> Any:
         """Return features clipped as in the fit."""
         if self.column_bounds_ is None:
-            return clipped_rows(X, self.x_bound)
+            return clipped_rows(X, self.x_bound * self._reach)
         return self.column_bounds_.clipped(X)

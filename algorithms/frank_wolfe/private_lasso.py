@@ -102,10 +102,10 @@ class L1Estimator(PrivatelyBounded):
         On ``sparse`` data "auto" selects vertices; with Gumbel selection a fit draws the same
         distribution lazily.
         """
-        if finds_bounds(self):
-            return self._plan_with_bounds(shape, sparse=sparse)
         constant = BOOLEAN.check("fit_intercept", self.fit_intercept)
         records, features = checked_shape(shape)
+        if finds_bounds(self):
+            return self._plan_with_bounds((records, features), sparse=sparse)
         selection = SELECTION.check("selection", self.selection)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self._descends((records, features), sparse):
@@ -135,7 +135,7 @@ class L1Estimator(PrivatelyBounded):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         if finds_bounds(self):
-            return self._of_scaled(features).hidden_by_noise(plan.parts[1], features)
+            return self._of_scaled().hidden_by_noise(plan.parts[1], features)
         if isinstance(plan.part, Gaussian):
             # gradients are in units of the norm to which they are clipped
             return gradients_hidden(plan.part, plan.count, longest=1.0)
@@ -159,10 +159,10 @@ class L1Estimator(PrivatelyBounded):
         epsilon = self._checked_epsilon()
         if self.non_private:
             return MAX_ROUNDS
-        records, features = checked_shape(shape)
         if finds_bounds(self):
-            return self._of_scaled(features).best_rounds(shape)
+            return self._of_scaled().best_rounds(shape)
         curvature = self._bounds().curvature(self._loss)
+        records, features = checked_shape(shape)
         return optimal_rounds(
             curvature,
             self._sensitivity(records),
@@ -174,15 +174,14 @@ class L1Estimator(PrivatelyBounded):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients, the constant last if one is fitted, from released values only."""
+        if finds_bounds(self):
+            return self._run_scaled(ledger, executor)
         theta = self._run(ledger, executor, streamed=False)
         return theta if self.fit_intercept else theta[:-1]
 
     def _run(self, ledger: Any, executor: Executor | None, streamed: bool) -> Array:
         """Return coefficients and the constant; data may be read a block at a time."""
         plan, features = ledger.plan, ledger.shape[1]
-        if finds_bounds(self):
-            scaled, gate, units = self._scaled_run(ledger, executor)
-            return scaled._run(gate, executor, streamed) * units
         if self._is_descent(plan, ledger.shape):
             bounds = self._bounds(self._descent_radius)
             if self.non_private:
@@ -233,20 +232,18 @@ class L1Estimator(PrivatelyBounded):
             X, y = split_pairs(X)
         # The plan of a subclass may have no `sparse` argument.
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
-        self.plan_ = self.plan(X.shape, **sparse_argument)
-        rng, model, plan = generator_of(self.random_state), self, self.plan_
-        if finds_bounds(self):
-            model, plan = self._of_scaled(X.shape[1]), self.plan_.parts[1]
-        descends = model._is_descent(plan, X.shape)
-        self.bounds_ = model._bounds(self._descent_radius) if descends else model._bounds()
-        self.ledger_ = self.open_ledger((X, y), self.plan_, rng=rng, ledger=ledger)
+        plan: Any = self.plan(X.shape, **sparse_argument)
+        descends, rng = self._is_descent(plan, X.shape), generator_of(self.random_state)
+        self.plan_ = plan
+        self.bounds_ = self._bounds(self._descent_radius) if descends else self._bounds()
+        self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         if isinstance(X, Chunks):
             theta = self._run(self.ledger_, executor, streamed=True)
         else:  # a subclass may run in its own way
             theta = self.run(self.ledger_)
             theta = theta if self.fit_intercept else np.append(theta, 0.0)
         self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
-        self.column_bounds_ = self._released_bounds(self.ledger_)
+        self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
         self.rounds_ = plan.count if descends else self._vertices_of(plan)
         self.transcript_ = self.ledger_.transcript
@@ -290,7 +287,7 @@ class L1Estimator(PrivatelyBounded):
 
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:
-            return self._summary_with_bounds()
+            return self._scaled_summary()
         scale = self.plan_.part.scale
         if isinstance(self.plan_.part, Gaussian):
             return (
@@ -414,6 +411,8 @@ class PrivateLasso(L1Estimator):
 
         Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
         """
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger)
         return self._fit(*validated_fit_data(self, X, y), executor, ledger)
 
     def predict(self, X: Any) -> Array:

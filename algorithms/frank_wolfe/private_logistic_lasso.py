@@ -14,7 +14,7 @@ from sklearn.utils import ClassifierTags
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.column_bounds import BOUNDS_SHARE, PUBLIC
+from algorithms.base.column_bounds import BOUNDS_SHARE, PUBLIC, finds_bounds
 from algorithms.base.fit_data import validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.base.score_classifier import ScoreClassifier
@@ -117,6 +117,8 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
         """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
         return self._fit(X, y, executor, ledger)
 

@@ -123,9 +123,9 @@ class PrivateLinearRegression(PrivatelyBounded):
         Seed of the noise; None draws from the operating system's entropy.
     bounds : {"public", "private"}
         Whether ``x_bound`` and ``y_bound`` bound the columns as they are, or are the outer ends of
-        a noisy histogram that finds the scale of each, see `PrivateScaler`.  Features are then
-        clipped at 16 times their scales, targets at theirs, and ``row_bound`` is about features
-        over their scales: None takes the length of one with all of them at their scales.
+        a noisy histogram that finds the scale of each, see `PrivateScaler`.  Targets are then
+        clipped at their scale and features at 16 times theirs; ``row_bound`` is that of features
+        over their scales.
     bounds_share : float
         Share of the squared budget that this histogram gets.
 
@@ -180,9 +180,9 @@ class PrivateLinearRegression(PrivatelyBounded):
 
     def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
-        if finds_bounds(self):
-            return self._plan_with_bounds(shape)
         records, features = checked_shape(shape)
+        if finds_bounds(self):
+            return self._plan_with_bounds((records, features))
         budget = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         NON_NEGATIVE.check("ridge", self.ridge)
         size = features + BOOLEAN.check("fit_intercept", self.fit_intercept)
@@ -197,11 +197,10 @@ class PrivateLinearRegression(PrivatelyBounded):
             # The noise on a product has the deviation s = gram unit / (n mu) on the diagonal, and
             # s / sqrt 2 off it: as a matrix its norm is about s sqrt(2 p).
             noise = units.gram * math.sqrt(2 * size) / (records * mu)
-            square = self.x_bound**2  # of a feature at its bound
-            if self.row_bound is not None:
-                square = min(square, self._row_bound(features) ** 2 / size)
             hidden = self.intervals and not products
-            method = STATISTICS if noise <= STATISTICS_NOISE * square or hidden else DESCENT
+            method = (
+                STATISTICS if noise <= STATISTICS_NOISE * self.x_bound**2 or hidden else DESCENT
+            )
         if method == DESCENT:
             if self.intervals and not products:
                 allowed = "False: noise hides products of features; or more records or epsilon"
@@ -215,7 +214,8 @@ class PrivateLinearRegression(PrivatelyBounded):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         if finds_bounds(self):
-            return self._of_scaled(features).hidden_by_noise(plan.parts[1], features)
+            return self._of_scaled().hidden_by_noise(plan.parts[1], features)
+        del features
         if not isinstance(plan, Sequential):  # with statistics, `interval` reports a large noise
             return False
         rounds = GradientRounds.of(plan)
@@ -224,25 +224,28 @@ class PrivateLinearRegression(PrivatelyBounded):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients and intercept, computed from released values only."""
+        if finds_bounds(self):
+            return self._run_scaled(ledger, executor)
         return self._result(ledger, executor)[0]
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`."""
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger)
         X, y = validated_fit_data(self, X, y)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        released = self.plan_.parts[1] if finds_bounds(self) else self.plan_
-        self.method_ = DESCENT if isinstance(released, Sequential) else STATISTICS
+        self.method_ = DESCENT if isinstance(self.plan_, Sequential) else STATISTICS
         self.records_ = X.shape[0]
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         theta, released = self._result(self.ledger_, executor)
-        self.column_bounds_ = self._released_bounds(self.ledger_)
         self.statistics_ = released if isinstance(released, Statistics) else None
         self.closing_ = released if isinstance(released, Closing) else None
         self.coef_ = theta[:-1] if self.fit_intercept else theta
         self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
+        self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -252,7 +255,7 @@ class PrivateLinearRegression(PrivatelyBounded):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        return row_products(self._within_bounds(X), self.coef_) + self.intercept_
+        return np.asarray(row_products(self._within_bounds(X), self.coef_) + self.intercept_)
 
     @renamed_arguments(level="confidence")
     def interval(self, confidence: float = 0.95) -> Array:
@@ -279,6 +282,10 @@ class PrivateLinearRegression(PrivatelyBounded):
         """
         check_is_fitted(self)
         CONFIDENCE.check("confidence", confidence)
+        if self.column_bounds_ is not None:
+            scaled: Array = self.scaled_fit_.interval(confidence)
+            units = self.column_bounds_.units(self.n_features_in_)[: len(scaled)]
+            return np.asarray(units[:, None] * scaled)
         if self.statistics_ is not None:
             centre, covariance = coefficient_covariance(self.statistics_, self.records_)
         elif self.closing_ is not None:
@@ -287,11 +294,7 @@ class PrivateLinearRegression(PrivatelyBounded):
             allowed = 'True before the fit, or method="statistics": the bias of clipped gradients '
             raise ParameterError("intervals", False, allowed + "is not known")
         self._warn_if_not_private("intervals are")
-        units = np.ones(centre.size)
-        if self.column_bounds_ is not None:
-            units = self.column_bounds_.units(self.n_features_in_)[: centre.size]
-        deviations = units * np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        return normal_interval(units * centre, deviations, confidence)
+        return normal_interval(centre, np.sqrt(np.maximum(np.diag(covariance), 0.0)), confidence)
 
     def _result(
         self, ledger: Any, executor: Executor | None
@@ -299,17 +302,14 @@ class PrivateLinearRegression(PrivatelyBounded):
         """Return coefficients with the intercept, and the release that their error follows from."""
         records, features = ledger.shape
         size = features + self.fit_intercept
-        if finds_bounds(self):
-            scaled, gate, units = self._scaled_run(ledger, executor)
-            theta, release = scaled._result(gate, executor)
-            return theta * units[:size], release
         if isinstance(ledger.plan, Sequential):
             return self._descent(ledger, executor)
         units, row = self._units(features), self._row_bound(features)
         penalty = np.full(size, float(self.ridge))
         if self.fit_intercept:
             penalty[-1] = 0.0
-        work = BlockStatistics(self.x_bound, self.y_bound, self.fit_intercept, row, units)
+        reach = self.x_bound * self._reach
+        work = BlockStatistics(reach, self.y_bound, self.fit_intercept, row, units)
         numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
         query = MeanOfBlocks(work, records, executor)
         released = ledger.release(ledger.plan, query, shape=numbers)
@@ -320,10 +320,11 @@ class PrivateLinearRegression(PrivatelyBounded):
         """Return coefficients with the intercept, from moments and gradients; and the last one."""
         (records, features), ridge = ledger.shape, float(self.ridge)
         # With a bound far below the features' own the round-off of long rows would matter.
-        bound = max(self._row_bound(features), self.x_bound / 10)
+        reach = self.x_bound * self._reach
+        bound = max(self._row_bound(features), reach / 10)
         mapped = released_map(
             ledger,
-            self.x_bound,
+            reach,
             bound,
             self.fit_intercept,
             executor,
@@ -374,7 +375,7 @@ class PrivateLinearRegression(PrivatelyBounded):
 
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:
-            return self._summary_with_bounds()
+            return self._scaled_summary()
         clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
         if self.statistics_ is None:
             rounds = GradientRounds.of(self.plan_)

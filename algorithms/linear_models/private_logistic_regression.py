@@ -196,9 +196,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
 
     def plan(self, shape: tuple[int, ...]) -> Sequential | Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
+        _, features = checked_shape(shape)
         if finds_bounds(self):
             return self._plan_with_bounds(shape)
-        _, features = checked_shape(shape)
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         for name in ("step", "weight_bound"):
             POSITIVE.check(name, getattr(self, name))
@@ -221,18 +221,19 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         if finds_bounds(self):
-            return self._of_scaled(features).hidden_by_noise(plan.parts[1], features)
+            return self._of_scaled().hidden_by_noise(plan.parts[1], features)
+        del features
         rounds = GradientRounds.of(plan)
         # Gradients are in units of the norm to which they are clipped.
         return gradients_hidden(rounds.mechanism, rounds.count, longest=1.0)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
-        records, features = ledger.shape
         if finds_bounds(self):
-            scaled, gate, units = self._scaled_run(ledger, executor)
-            return scaled.run(gate, executor) * units[:, None]
-        bound = self._row_bound(features)
+            return self._run_scaled(ledger, executor)
+        records, features = ledger.shape
+        reach = self.x_bound * self._reach
+        bound = max(self._row_bound(features), reach / 10)
         if self.non_private:
             minimum = self._exact_minimum(bound, executor)
             shape = features + 1, minimum.outputs
@@ -247,7 +248,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         curvature = 0.25 if has_two_classes else 0.5
         mapped = released_map(
             ledger,
-            self.x_bound,
+            reach,
             bound,
             self.fit_intercept,
             executor,
@@ -287,17 +288,18 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         """
         if isinstance(X, Chunks) and weights is not None:
             raise ParameterError("weights", type(weights), "None where data are chunks")
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger, weights=weights)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
         data: Any = X if y is None else (X, y)
         if weights is not None:
             data = (X, y, checked_weights(weights, X.shape[0]))
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        released: Any = self.plan_.parts[1] if finds_bounds(self) else self.plan_
-        self.rounds_ = GradientRounds.of(released).count
+        self.rounds_ = GradientRounds.of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         theta = self.run(self.ledger_, executor)
-        self.column_bounds_ = self._released_bounds(self.ledger_)
         self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
+        self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -314,7 +316,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
 
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:
-            return self._summary_with_bounds()
+            return self._scaled_summary()
         scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
