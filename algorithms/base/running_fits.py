@@ -9,13 +9,15 @@ be seen there, so the fit is refused.
 
 What a scaler or a selection of columns learns from private records is no part of the estimator's
 plan: the fit would claim a privacy that the pipeline does not have.  So such a fit is refused, but
-for transformers whose own fit looks at no value of the data, or at public features alone.
+for transformers whose own fit looks at no value of the data, or at public features alone, or draws
+on the ledger of the estimator.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -172,7 +174,8 @@ def refuse_transformers_in_front(estimator: Any, ledger: Any = None) -> None:
         holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
         learns, transformers = of_features, []
         if isinstance(holder, Pipeline):
-            transformers = [step for _, step in holder.steps[:-1]]
+            steps = (step for _, step in holder.steps[:-1])
+            transformers = list(takewhile(lambda step: step is not estimator, steps))
         elif isinstance(holder, TransformedTargetRegressor):
             learns, transformers = reads_no_data, [holder.transformer]
         for transformer in transformers:
