@@ -54,6 +54,9 @@ BOUNDS_SHARE = 1 / 20  # of the squared budget, if no other is asked for
 # Where gradients are clipped and rows shortened, features are clipped at this multiple of their
 # scales only: docs/algorithms.md says which others were tried.
 HEADROOM = 16.0
+# A column that is clipped at its scale has it up to OCTAVES_UP octaves higher, as long as more than
+# the share CLIPPED of the records may lie in the two octaves above it.
+OCTAVES_UP, CLIPPED = 2, 0.05
 RUNS = (1, 2, 4, 8)  # numbers of octaves whose sum may be told from noise
 
 
@@ -137,6 +140,11 @@ class BoundsSearch:
         size = len(self.declared) * (self.octaves + 1)
         return Gaussian(noise * self.sensitivity, self.sensitivity, "exact", size)
 
+    def is_hidden(self, records: int, noise: float) -> bool:
+        """Return whether a release of this mu cannot tell half of so many records from noise."""
+        deviation = noise * self.sensitivity
+        return float(noise_quantiles(len(self.declared), 1)[0]) * deviation > records / 2
+
     def counts_of_block(self, block: tuple[Any, ...]) -> Array:
         """Return the counts of a block of records, the octaves of each column in turn."""
         rows, *targets = block
@@ -167,10 +175,17 @@ class BoundsSearch:
         return self.bounds_of(released, mechanism.scale, ledger.shape[0])
 
     def scaled_gate(self, ledger: Any, executor: Executor | None) -> ScaledGate:
-        """Release the first part of the ledger's plan; return the gate for the second part."""
-        histogram, after = ledger.plan.parts
-        columns = self.release(ledger, histogram, executor)
+        """Release the counts, if they are planned; return the gate for what the plan ends with."""
+        *counts, after = ledger.plan.parts
+        columns = self.declared_bounds()
+        if counts:
+            columns = self.release(ledger, counts[0], executor)
         return ScaledGate(ledger, after, columns, self.has_target)
+
+    def declared_bounds(self) -> ColumnBounds:
+        """Return the declared bounds, where nothing is known of what lies beyond."""
+        unknown = np.full(len(self.declared), math.nan)
+        return ColumnBounds(np.ldexp(1.0, self.tops), np.array(self.declared), unknown, unknown)
 
     def bounds_of(self, released: Any, noise: float, records: int) -> ColumnBounds:
         """Return the bounds that released counts give, whose noise has the deviation ``noise``."""
@@ -186,6 +201,10 @@ class BoundsSearch:
             ends, starts = np.where(better, start + run, ends), np.where(better, start, starts)
         # The place 0 is beyond the bound, and 1 is the octave that ends at the bound.
         depths = np.maximum(starts - 1, 0)
+        for _ in range(OCTAVES_UP):
+            above = sums[all_columns, depths + 1] - sums[all_columns, np.maximum(depths - 1, 0)]
+            may_clip_many = above + noise * math.sqrt(2) > CLIPPED * records
+            depths -= may_clip_many & (np.array(self.headrooms) == 1) & (depths > 0)
         scales = np.ldexp(1.0, self.tops - depths)
         declared, headrooms = np.array(self.declared), np.array(self.headrooms)
         limits = np.minimum(declared / headrooms, scales) * headrooms
@@ -213,7 +232,7 @@ class ScaledGate:
     @property
     def transcript(self) -> Any:
         """What was released of scaled columns."""
-        return self._ledger.transcript[1:]
+        return self._ledger.transcript[-len(list(self.plan.leaves())) :]
 
     def release(self, mechanism: Any, query: Callable[[Any], Any], **settings: Any) -> Any:
         """Release a query of the scaled data, which costs what it does on the data themselves."""
@@ -311,16 +330,26 @@ class PrivatelyBounded(PrivateRegressor):
         if has_target:
             declared += (DECLARED.check("y_bound", self.y_bound),)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
-        headrooms = features * (self._headroom,) + (1.0,) * has_target
-        return BoundsSearch(declared, relation, headrooms, has_target)
+        return BoundsSearch(declared, relation, len(declared) * (self._headroom,), has_target)
 
-    def _of_scaled(self) -> Self:
-        """Return this estimator for scaled columns, with what remains of the budget."""
+    def _share_of_search(self, shape: tuple[int, ...]) -> float:
+        """Return the share of the squared budget that the counts get.
+
+        It is 0 where noise would hide them, which the shape says: the declared bounds hold then.
+        """
         if self.delta == 0:
             raise ParameterError("delta", self.delta, 'above 0, or bounds="public"')
         mu = mu_of_budget(self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta))
         share = SHARE.check("bounds_share", self.bounds_share)
-        epsilon = GaussianLoss(mu * math.sqrt(1 - share)).epsilon_at(self.delta)
+        hidden = self._search(shape[1]).is_hidden(shape[0], 1 / (mu * math.sqrt(share)))
+        return 0.0 if hidden else share
+
+    def _of_scaled(self, shape: tuple[int, ...]) -> Self:
+        """Return this estimator for scaled columns, with what remains of the budget."""
+        epsilon = float(self.epsilon)
+        if share := self._share_of_search(shape):
+            mu = mu_of_budget(epsilon, self.delta) * math.sqrt(1 - share)
+            epsilon = GaussianLoss(mu).epsilon_at(self.delta)
         scaled = type(self)(**self.get_params(deep=False))
         scaled.__dict__ |= {"bounds": PUBLIC, "x_bound": 1.0, "epsilon": epsilon}
         scaled.__dict__["_reach"] = self._headroom
@@ -328,14 +357,16 @@ class PrivatelyBounded(PrivateRegressor):
             scaled.y_bound = 1.0
         return scaled
 
-    def _with_histogram(self, after: Plan, features: int) -> Sequential:
-        """Return the histogram, and what a fit on scaled columns releases after it."""
-        budget = float(self.epsilon), float(self.delta)
-        return plan_with_search(self._search(features), float(self.bounds_share), after, budget)
+    def _with_search(self, after: Plan, shape: tuple[int, ...]) -> Sequential:
+        """Return the release of the counts, if noise does not hide them, and ``after`` it."""
+        if share := self._share_of_search(shape):
+            budget = float(self.epsilon), float(self.delta)
+            return plan_with_search(self._search(shape[1]), share, after, budget)
+        return Sequential([after])
 
     def _plan_with_bounds(self, shape: tuple[int, ...], **settings: Any) -> Sequential:
         """Return the plan of a fit that finds its bounds."""
-        return self._with_histogram(self._of_scaled().plan(shape, **settings), shape[1])
+        return self._with_search(self._of_scaled(shape).plan(shape, **settings), shape)
 
     def _fit_scaled(
         self, X: Any, y: Any, executor: Executor | None, ledger: Any, **settings: Any
@@ -343,14 +374,18 @@ class PrivatelyBounded(PrivateRegressor):
         """Find the bounds, fit on scaled columns, and keep the results in the data's own units."""
 
         def open_gate(data: Any, plan: Plan, rng: Any) -> ScaledGate:
-            features = first_array(data).shape[1]
-            self.plan_ = self._with_histogram(plan, features)
+            self.plan_ = self._with_search(plan, shape)
             self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
-            return self._search(features).scaled_gate(self.ledger_, executor)
+            return self._search(shape[1]).scaled_gate(self.ledger_, executor)
 
-        scaled: Any = self._of_scaled().fit(
-            X, y, executor, ledger=ScaledGates(open_gate), **settings
-        )
+        try:
+            shape = getattr(X, "shape", None) or np.shape(X)
+        except ValueError:
+            shape = ()
+        # What is no table is refused by the fit.
+        shape = shape if len(shape) == 2 and all(shape) else (1, 1)
+        model: Any = self._of_scaled(shape)
+        scaled = model.fit(X, y, executor, ledger=ScaledGates(open_gate), **settings)
         plan, gate = self.plan_, scaled.ledger_
         scaled.ledger_ = self.ledger_
         self.__dict__ |= {name: value for name, value in vars(scaled).items() if name[-1] == "_"}
@@ -364,7 +399,7 @@ class PrivatelyBounded(PrivateRegressor):
         """Return the coefficients, the constant last if one is fitted, in the data's own units."""
         features = ledger.shape[1]
         gate = self._search(features).scaled_gate(ledger, executor)
-        scaled: Any = self._of_scaled()
+        scaled: Any = self._of_scaled(ledger.shape)
         result = scaled.run(gate, executor)
         units = gate.columns.units(features)[: len(result)]
         return np.asarray((result.T * units).T)
@@ -372,10 +407,11 @@ class PrivatelyBounded(PrivateRegressor):
     def _scaled_summary(self) -> str:
         """Return a description of the noise of the histogram and of what follows it."""
         noise_after = self.scaled_fit_.summary().partition("; ")[2]
-        return (
-            f"noise of deviation {self.plan_.parts[0].scale:.4g} records on the counts of "
-            f"magnitudes; then, of columns over their scales, {noise_after}"
-        )
+        search = "counts of magnitudes, which noise would hide, are not released"
+        if len(self.plan_.parts) > 1:
+            deviation = self.plan_.parts[0].scale
+            search = f"noise of deviation {deviation:.4g} records on the counts of magnitudes"
+        return f"{search}; then, of columns over their scales, {noise_after}"
 
     def _within_bounds(self, X: Any) -> Any:
         """Return features clipped as in the fit."""

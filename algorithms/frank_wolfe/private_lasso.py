@@ -135,7 +135,7 @@ class L1Estimator(PrivatelyBounded):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         if finds_bounds(self):
-            return self._of_scaled().hidden_by_noise(plan.parts[1], features)
+            return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
         if isinstance(plan.part, Gaussian):
             # gradients are in units of the norm to which they are clipped
             return gradients_hidden(plan.part, plan.count, longest=1.0)
@@ -160,7 +160,7 @@ class L1Estimator(PrivatelyBounded):
         if self.non_private:
             return MAX_ROUNDS
         if finds_bounds(self):
-            return self._of_scaled().best_rounds(shape)
+            return self._of_scaled(checked_shape(shape)).best_rounds(shape)
         curvature = self._bounds().curvature(self._loss)
         records, features = checked_shape(shape)
         return optimal_rounds(

@@ -214,7 +214,7 @@ class PrivateLinearRegression(PrivatelyBounded):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         if finds_bounds(self):
-            return self._of_scaled().hidden_by_noise(plan.parts[1], features)
+            return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
         del features
         if not isinstance(plan, Sequential):  # with statistics, `interval` reports a large noise
             return False
@@ -335,10 +335,11 @@ class PrivateLinearRegression(PrivatelyBounded):
             row_bound=math.inf if self.row_bound is None else bound,
         )
         sizes = Sizes(records, features, features + self.fit_intercept)
-        descent = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
+        signal, y_limit = self._signal(sizes), self.y_bound * self._reach
+        descent = descend_mapped(ledger, mapped, self.y_bound, signal, executor, ridge, y_limit)
         closing = None
         if self.intervals:
-            closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
+            closing = close_descent(ledger, mapped, descent, self.y_bound, executor, y_limit)
         return linear_part(mapped, descent.theta.size) @ descent.theta[:, 0], closing
 
     def _shares(self) -> Shares:

@@ -221,7 +221,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         if finds_bounds(self):
-            return self._of_scaled().hidden_by_noise(plan.parts[1], features)
+            return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
         del features
         rounds = GradientRounds.of(plan)
         # Gradients are in units of the norm to which they are clipped.
