@@ -27,7 +27,7 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE_DELTA, Interval, OneOf
+from accountant.domains import POSITIVE_DELTA, Interval
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.private_data import first_array
@@ -39,13 +39,12 @@ from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relati
 from accountant.plans.plan import Plan, Sequential
 from algorithms.base.budgets import Gates
 from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.fit_data import PUBLIC
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.row_blocks import clipped_rows, same_memory, sum_over_blocks
 from algorithms.base.score_classifier import ScoreClassifier
 from mechanisms.gaussian import Gaussian
 
-PUBLIC, PRIVATE = "public", "private"
-BOUNDS = OneOf((PUBLIC, PRIVATE))
 SHARE = Interval(0.0, 1.0, "()")
 DECLARED = Interval(1e-300, 1e300)  # bounds whose powers of two, and their quotients, are floats
 # The octaves reach down to 2^-OCTAVES of the declared bound, and to 2^-OCTAVES_BELOW_ONE.
@@ -275,11 +274,6 @@ def plan_with_search(
         return Sequential([search.mechanism(noise), after])
 
     return plan_of(calibrate_near(plan_of, 1 / (mu_of_budget(*budget) * math.sqrt(share)), *budget))
-
-
-def finds_bounds(estimator: Any) -> bool:
-    """Return whether a fit finds its bounds; without privacy the declared ones hold."""
-    return BOUNDS.check("bounds", estimator.bounds) == PRIVATE and not estimator.non_private
 
 
 class ScaledGates(Gates):

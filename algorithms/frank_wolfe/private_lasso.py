@@ -26,12 +26,7 @@ from algorithms.base.adaptive_descent import (
     descent_plan,
     signal_length,
 )
-from algorithms.base.column_bounds import (
-    BOUNDS_SHARE,
-    PUBLIC,
-    PrivatelyBounded,
-    finds_bounds,
-)
+from algorithms.base.column_bounds import BOUNDS_SHARE, PrivatelyBounded
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -40,7 +35,9 @@ from algorithms.base.exact_minimum import (
     project_to_l1_ball,
 )
 from algorithms.base.fit_data import (
+    PUBLIC,
     checked_shape,
+    finds_bounds,
     generator_of,
     split_pairs,
     validated_data,

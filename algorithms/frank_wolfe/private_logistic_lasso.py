@@ -14,8 +14,8 @@ from sklearn.utils import ClassifierTags
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.column_bounds import BOUNDS_SHARE, PUBLIC, finds_bounds
-from algorithms.base.fit_data import validated_labelled_data
+from algorithms.base.column_bounds import BOUNDS_SHARE
+from algorithms.base.fit_data import PUBLIC, finds_bounds, validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator

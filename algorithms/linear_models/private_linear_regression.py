@@ -25,14 +25,15 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Release, Sequential
-from algorithms.base.column_bounds import (
-    BOUNDS_SHARE,
-    HEADROOM,
+from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
+from algorithms.base.fit_data import (
     PUBLIC,
-    PrivatelyBounded,
+    checked_shape,
     finds_bounds,
+    generator_of,
+    validated_data,
+    validated_fit_data,
 )
-from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
 from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy

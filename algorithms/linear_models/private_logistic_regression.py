@@ -34,13 +34,7 @@ from algorithms.base.clipped_gradient_descent import (
     logistic_residuals,
     multinomial_residuals,
 )
-from algorithms.base.column_bounds import (
-    BOUNDS_SHARE,
-    HEADROOM,
-    PUBLIC,
-    PrivatelyBounded,
-    finds_bounds,
-)
+from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -48,8 +42,10 @@ from algorithms.base.exact_minimum import (
     record_weights,
 )
 from algorithms.base.fit_data import (
+    PUBLIC,
     checked_shape,
     filled,
+    finds_bounds,
     generator_of,
     validated_data,
     validated_labelled_data,

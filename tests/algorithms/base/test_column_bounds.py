@@ -234,9 +234,7 @@ def test_a_later_fit_with_public_bounds_forgets_the_scales():
 
 
 def test_without_privacy_the_declared_bounds_hold():
-    made = PrivateLinearRegression(
-        epsilon=math.inf, delta=1e-6, non_private=True, bounds="private"
-    )
+    made = PrivateLinearRegression(epsilon=math.inf, delta=1e-6, non_private=True, bounds="private")
     with pytest.warns(UserWarning, match="NOT private"):
         assert made.fit(X, Y).column_bounds_ is None
 
