@@ -39,7 +39,7 @@ from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relati
 from accountant.plans.plan import Plan, Sequential
 from algorithms.base.budgets import Gates
 from algorithms.base.estimators import PrivateRegressor
-from algorithms.base.fit_data import PUBLIC
+from algorithms.base.fit_data import PUBLIC, cells_of
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.row_blocks import clipped_rows, same_memory, sum_over_blocks
 from algorithms.base.score_classifier import ScoreClassifier
@@ -372,10 +372,7 @@ class PrivatelyBounded(PrivateRegressor):
             self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
             return self._search(shape[1]).scaled_gate(self.ledger_, executor)
 
-        try:
-            shape = getattr(X, "shape", None) or np.shape(X)
-        except ValueError:
-            shape = ()
+        shape = X.shape if hasattr(X, "shape") else cells_of(X).shape
         # What is no table is refused by the fit.
         shape = shape if len(shape) == 2 and all(shape) else (1, 1)
         model: Any = self._of_scaled(shape)

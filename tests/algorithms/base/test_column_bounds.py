@@ -17,6 +17,7 @@ from algorithms import (
     PrivateLogisticRegression,
 )
 from algorithms.base.column_bounds import RUNS, BoundsSearch, exponents_of, noise_quantiles
+from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 CLAIM = {"epsilon": 1.0, "delta": 1e-6}
 RNG = np.random.default_rng(0)
@@ -254,3 +255,15 @@ def test_bad_parameters_are_refused_before_anything_is_spent(settings, words):
         model.plan(X.shape)
     with pytest.raises(ParameterError, match=words):
         model.fit(X, Y)
+
+
+@passes_scikit_learn_checks(
+    PrivateLinearRegression(epsilon=50.0, delta=1e-6, rounds=5, bounds="private", random_state=0),
+    PrivateLinearRegression(**CLAIM, method="statistics", bounds="private", random_state=0),
+    PrivateLasso(**CLAIM, rounds=5, bounds="private", random_state=0),
+    PrivateLogisticRegression(
+        epsilon=50.0, delta=1e-6, classes=[0, 1], rounds=3, bounds="private", random_state=0
+    ),
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
