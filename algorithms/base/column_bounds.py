@@ -324,7 +324,8 @@ class PrivatelyBounded(PrivateRegressor):
         if has_target:
             declared += (DECLARED.check("y_bound", self.y_bound),)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
-        return BoundsSearch(declared, relation, len(declared) * (self._headroom,), has_target)
+        headrooms = features * (self._headroom,) + (1.0,) * has_target
+        return BoundsSearch(declared, relation, headrooms, has_target)
 
     def _share_of_search(self, shape: tuple[int, ...]) -> float:
         """Return the share of the squared budget that the counts get.

@@ -69,7 +69,6 @@ def close_descent(
     descent: Descent,
     y_bound: float,
     executor: Executor | None,
-    y_limit: float,
 ) -> Closing:
     """Release the last gradient, and return the least squares coefficients with their error."""
     part, records = ledger.plan.parts[-1], ledger.shape[0]
@@ -85,7 +84,7 @@ def close_descent(
         MOST_CLIPPING_OF_ROW * mapped.length * y_bound,
     )
     query = MeanOfClippedGradients(
-        partial(squared_residuals, y_bound=y_limit),
+        partial(squared_residuals, y_bound=y_bound),
         norm,
         records,
         mapped.features,

@@ -336,11 +336,10 @@ class PrivateLinearRegression(PrivatelyBounded):
             row_bound=math.inf if self.row_bound is None else bound,
         )
         sizes = Sizes(records, features, features + self.fit_intercept)
-        signal, y_limit = self._signal(sizes), self.y_bound * self._reach
-        descent = descend_mapped(ledger, mapped, self.y_bound, signal, executor, ridge, y_limit)
+        descent = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
         closing = None
         if self.intervals:
-            closing = close_descent(ledger, mapped, descent, self.y_bound, executor, y_limit)
+            closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
         return linear_part(mapped, descent.theta.size) @ descent.theta[:, 0], closing
 
     def _shares(self) -> Shares:

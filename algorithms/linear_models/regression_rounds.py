@@ -82,15 +82,13 @@ def descend_mapped(
     signal: float,
     executor: Executor | None,
     ridge: float,
-    y_limit: float,
 ) -> Descent:
     """Return the descent; its coefficients are those of mapped rows.
 
     They are the weighted mean of the iterates, in which iterate t has the weight t.  If the norm
     grows beyond its largest value, steps were too long: they are halved, and the descent starts
     again from 0.  ``signal`` chooses steps and the share of records that are clipped; ``ridge``
-    is the penalty on half the squared length of the slopes.  Targets are clipped at ``y_limit``,
-    and ``y_bound`` is their usual size.
+    is the penalty on half the squared length of the slopes.
     """
     plan_rounds = GradientRounds.of(ledger.plan)
     rounds = plan_rounds.count
@@ -98,7 +96,7 @@ def descend_mapped(
     unit, features = mapped.length * y_bound, mapped.features
     norm = START * unit
     query = MeanOfClippedGradients(
-        partial(squared_residuals, y_bound=y_limit),
+        partial(squared_residuals, y_bound=y_bound),
         norm,
         ledger.shape[0],
         features,
