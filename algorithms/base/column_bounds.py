@@ -4,13 +4,12 @@ The declared bound of a column is public.  Below it the magnitudes |x| are count
 count for each power of two, one more for what lies beyond the bound, none for 0 and for what is far
 too small.  The counts of all columns are one release with Gaussian noise.  A record is in at most
 one octave of each of d columns.  So it moves the table of counts by at most sqrt(2 d), in Euclidean
-length, if it is replaced, and by sqrt d if it is blanked: no joint noise of counts costs less than
-in proportion to the root of d.
+length, if it is replaced, and by sqrt d if it is blanked.
 
 From the largest magnitudes down, the first run of 1, 2, 4 or 8 octaves whose noisy sum is larger
 than noise would be (`noise_quantiles`) begins what is taken for data: its upper end is the *scale*
 of the column, a power of two.  A column without such a run keeps its declared bound.  How many
-records lie beyond a scale, and are clipped, follows from the same release.
+records are clipped follows from the same release.
 
 docs/proofs/column_bounds.md has the proofs, and other ways to find bounds with what they cost.
 References: Karwa & Vadhan (2018) for a noisy histogram in place of bounds.

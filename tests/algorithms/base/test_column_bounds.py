@@ -18,6 +18,7 @@ from algorithms import (
 )
 from algorithms.base.column_bounds import RUNS, BoundsSearch, exponents_of, noise_quantiles
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
+from tests.mutants.edits import edit
 
 CLAIM = {"epsilon": 1.0, "delta": 1e-6}
 RNG = np.random.default_rng(0)
@@ -60,6 +61,23 @@ def test_a_record_moves_the_counts_by_what_is_declared(columns, relation):
     assert search_of(*columns * [1.0], relation=relation).sensitivity >= math.sqrt(
         columns * (2 if relation is REPLACED else 1)
     )
+
+
+WRONG_COUNTS = {
+    "columns are one": ("sensitivity", "* len(self.declared)", "* 1"),
+    "one place of two": ("sensitivity", "2 if replaced else 1", "1"),
+    "counted twice": ("counts_of_block", "totals += ", "totals += 2 * "),
+    "octaves below too": (
+        "counts_of_block", "minlength=totals.size)",
+        "minlength=totals.size) + np.roll(np.bincount(places.ravel(), minlength=totals.size), 1)",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_COUNTS)
+def test_wrong_counts_are_noticed(monkeypatch, name):
+    edit(monkeypatch, BoundsSearch, *WRONG_COUNTS[name])
+    assert sensitivity_violation(search_of(1.0, 1.0)) != ""
 
 
 @pytest.mark.parametrize("size", [1.0, 0.75, 3.0, 1e300, 5e-324, 1e-300, 2.0**-1022, 1 + 2e-16])
@@ -255,6 +273,48 @@ def test_bad_parameters_are_refused_before_anything_is_spent(settings, words):
         model.plan(X.shape)
     with pytest.raises(ParameterError, match=words):
         model.fit(X, Y)
+
+
+def family_of(kind, seed, records=20_000, features=10):
+    """Columns that use 1 to .003 of their bound, the first at most .02 of it where tails are heavy.
+
+    All matter alike; the noise of the targets leaves R2 at .92.
+    """
+    rng = np.random.default_rng(seed)
+    columns = {
+        "uniform": rng.uniform(-1, 1, (records, features)),
+        "normal": np.clip(rng.normal(size=(records, features)) / 3, -1, 1),
+        "log-normal": np.exp(rng.normal(size=(records, features))) / 50,
+        "Student, 2.5": np.clip(rng.standard_t(2.5, (records, features)) / 60, -1, 1),
+    }[kind]
+    signal = columns @ rng.normal(size=features)
+    targets = (signal - signal.mean()) / signal.std() + 0.3 * rng.normal(size=records)
+    return columns * np.logspace(0, -2.5, features), targets / np.abs(targets).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["uniform", "normal", "log-normal", "Student, 2.5"])
+def test_loose_bounds_beside_those_of_the_data(kind):
+    """R2 of five seeds: declared bounds, private ones, and the greatest magnitudes themselves."""
+    train, test = slice(15_000), slice(15_000, None)
+    for epsilon in (0.1, 1.0, 4.0):
+        rows = []
+        for seed in range(5):
+            x, y = family_of(kind, seed)
+            made = PrivateLinearRegression(epsilon=epsilon, delta=1e-6, random_state=seed)
+            private = PrivateLinearRegression(**made.get_params() | {"bounds": "private"})
+            greatest = np.abs(x).max(axis=0)
+            fits = (made, x), (private, x), (made, x / greatest)
+            rows.append(
+                [
+                    model.fit(columns[train], y[train]).score(columns[test], y[test])
+                    for model, columns in fits
+                ]
+            )
+        declared, found, known = np.mean(rows, axis=0)
+        print(f"{kind:12} {epsilon:4g} {declared:8.3f} {found:8.3f} {known:8.3f}")
+        assert found > known - 0.01
+        assert found > 0.9 or epsilon < 1
 
 
 @passes_scikit_learn_checks(
