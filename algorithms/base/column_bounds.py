@@ -340,12 +340,15 @@ class PrivatelyBounded(PrivateRegressor):
 
     def _of_scaled(self, shape: tuple[int, ...]) -> Self:
         """Return this estimator for scaled columns, with what remains of the budget."""
-        epsilon = float(self.epsilon)
+        epsilon, delta = float(self.epsilon), float(self.delta)
         if share := self._share_of_search(shape):
-            mu = mu_of_budget(epsilon, self.delta) * math.sqrt(1 - share)
-            epsilon = GaussianLoss(mu).epsilon_at(self.delta)
+            remaining = GaussianLoss(mu_of_budget(epsilon, delta) * math.sqrt(1 - share))
+            if (remaining_epsilon := remaining.epsilon_at(delta)) > epsilon / 2:
+                epsilon = remaining_epsilon
+            else:  # at a large delta epsilon would be 0
+                delta = remaining.delta_at(epsilon)
         scaled = type(self)(**self.get_params(deep=False))
-        scaled.__dict__ |= {"bounds": PUBLIC, "x_bound": 1.0, "epsilon": epsilon}
+        scaled.__dict__ |= {"bounds": PUBLIC, "x_bound": 1.0, "epsilon": epsilon, "delta": delta}
         scaled.__dict__["_reach"] = self._headroom
         if not isinstance(self, ScoreClassifier):
             scaled.y_bound = 1.0
