@@ -49,8 +49,9 @@ DECLARED = Interval(1e-300, 1e300)  # bounds whose powers of two, and their quot
 # The octaves reach down to 2^-OCTAVES of the declared bound, and to 2^-OCTAVES_BELOW_ONE.
 OCTAVES, OCTAVES_BELOW_ONE = 128, 64
 BOUNDS_SHARE = 1 / 20  # of the squared budget, if no other is asked for
-# Where gradients are clipped and rows shortened, features are clipped at this multiple of their
-# scales only: docs/algorithms.md says which others were tried.
+# The constants below were chosen once; docs/proofs/column_bounds.md says how.  No privacy rests on
+# them.  Where gradients are clipped and rows shortened, features are clipped at this multiple of
+# their scales only.
 HEADROOM = 16.0
 # A column that is clipped at its scale has it up to OCTAVES_UP octaves higher, as long as more than
 # the share CLIPPED of the records may lie in the two octaves above it.

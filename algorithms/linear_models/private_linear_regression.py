@@ -125,8 +125,8 @@ class PrivateLinearRegression(PrivatelyBounded):
     bounds : {"public", "private"}
         Whether ``x_bound`` and ``y_bound`` bound the columns as they are, or are the outer ends of
         a noisy histogram that finds the scale of each, see `PrivateScaler`.  Targets are then
-        clipped at their scale and features at 16 times theirs; ``row_bound`` is that of features
-        over their scales.
+        clipped at their scale and features at 16 times theirs; ``row_bound`` and ``ridge`` are
+        about features over their scales.
     bounds_share : float
         Share of the squared budget that this histogram gets.
 

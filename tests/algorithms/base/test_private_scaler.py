@@ -134,6 +134,7 @@ def test_other_scalers_may_stand_before_it():
     assert model.fit(X, Y, **payment).predict(X).shape == (6000,)
 
 
+@pytest.mark.slow
 def test_a_search_tunes_an_estimator_with_private_bounds():
     made = PrivateLinearRegression(epsilon=1.0, delta=1e-6, bounds="private", x_bound=1e9, rounds=5)
     search = PrivateSearchCV(made, {"ridge": [0.0, 1e-3]}, epsilon=2.0, delta=1e-6, random_state=0)
