@@ -7,6 +7,7 @@ pieces anew.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, final
@@ -15,6 +16,7 @@ import numpy as np
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
+from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.private_data import (
     CHUNK_READERS,
     Users,
@@ -23,6 +25,9 @@ from accountant.ledger.private_data import (
     take_rows,
 )
 
+# Users of so many bytes at most, by the shape of their first array, are read once into memory by a
+# fit that reads them more than once.  A fit on arrays copies them too, of any size.
+HELD_BYTES = 1 << 28
 
 @final
 class Chunks:
@@ -69,6 +74,9 @@ class Chunks:
         self._unread_rows: Any = None
         # An empty selection of rows, to return where no user is asked for: it shows their type.
         self._no_rows: Any = None
+        # Whether queries of all users take arrays too: few users are then read once, and held.
+        self.takes_arrays = False
+        self._held_rows: Any = None
 
     def __repr__(self) -> str:
         return f"Chunks(shape={self.shape})"
@@ -79,6 +87,16 @@ class Chunks:
         if self._no_rows is None:
             self._unread_rows = self._next()
         return hasattr(first_array(self._no_rows), "tocsr")
+
+    def fresh(self) -> Any:
+        """Return what a query reads: arrays of few users that are read once, else these chunks."""
+        size = math.prod(self.shape) * np.dtype(float).itemsize
+        if not self.takes_arrays or not self.restarts or size > HELD_BYTES:
+            return self
+        if self._held_rows is None:
+            self._held_rows = checked_data("pieces", self[0 : self.shape[0]])
+            self._reader, self._unread_rows = None, None
+        return fresh_view(self._held_rows)
 
     def mapped(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> Chunks:
         """Return the users with a function of every piece in place of the piece.
@@ -106,6 +124,7 @@ class Chunks:
         mapped_chunks = Chunks(lambda: map(mapped_piece, self._start_reading()), shape)
         # it was made from a function, so it would else seem to be readable more than once
         mapped_chunks.restarts = self.restarts
+        mapped_chunks.takes_arrays = self.takes_arrays
         return mapped_chunks
 
     def __getitem__(self, who: Users) -> Any:
@@ -115,7 +134,8 @@ class Chunks:
         end.  An array starts a reading of its own.
         """
         if isinstance(who, np.ndarray):
-            return self._rows_at(who)
+            rows = self.fresh()
+            return self._rows_at(who) if rows is self else take_rows(rows, who)
         start, stop, step = who.indices(self.shape[0])
         if step < 0:
             raise ParameterError("who", who, "a slice in rising order: the pieces are read forward")
