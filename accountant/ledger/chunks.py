@@ -29,6 +29,7 @@ from accountant.ledger.private_data import (
 # fit that reads them more than once.  A fit on arrays copies them too, of any size.
 HELD_BYTES = 1 << 28
 
+
 @final
 class Chunks:
     """Users in pieces of any length: data too large for memory.
