@@ -28,6 +28,8 @@ from accountant.ledger.private_data import (
 # Users of so many bytes at most, by the shape of their first array, are read once into memory by a
 # fit that reads them more than once.  A fit on arrays copies them too, of any size.
 HELD_BYTES = 1 << 28
+# A function of pieces gets so many numbers of an array at a time, which stay in a core's cache.
+PART_ENTRIES = 1 << 17
 
 
 @final
@@ -122,7 +124,7 @@ class Chunks:
                 raise ParameterError("function", f"{counts[0]} rows of {counts[1]}", "one a user")
             return rows
 
-        mapped_chunks = Chunks(lambda: map(mapped_piece, self._start_reading()), shape)
+        mapped_chunks = Chunks(lambda: map(mapped_piece, parts_of(self._start_reading())), shape)
         # it was made from a function, so it would else seem to be readable more than once
         mapped_chunks.restarts = self.restarts
         mapped_chunks.takes_arrays = self.takes_arrays
@@ -165,7 +167,7 @@ class Chunks:
             raise ParameterError("pieces", f"{start} users", f"the {self.shape[0]} of the shape")
         inverse_order = np.empty_like(order)
         inverse_order[order] = np.arange(order.size)
-        return take_rows(concatenate_rows(row_parts), inverse_order)
+        return take_rows(checked_rows(concatenate_rows(row_parts)), inverse_order)
 
     def _start_reading(self) -> Iterator[Any]:
         """Return an iterator from the first piece on; refuse to if it cannot be had again."""
@@ -192,7 +194,8 @@ class Chunks:
         # ``_no_rows`` when it is read.
         if not row_parts and self._no_rows is None:
             self._unread_rows = self._next()
-        return concatenate_rows(row_parts) if row_parts else self._no_rows
+        # Rows are checked here, a block at a time, because these are still in a core's cache.
+        return checked_rows(concatenate_rows(row_parts)) if row_parts else self._no_rows
 
     def _next(self) -> Any:
         """Return the next checked piece; refuse data that end before the last user."""
@@ -205,17 +208,43 @@ class Chunks:
         )
 
     def _checked(self, pieces: Iterator[Any]) -> Iterator[Any]:
-        """Yield all pieces that are not empty, each checked."""
+        """Yield all pieces that are not empty, of the right shape; arrays are checked when cut."""
         for piece in pieces:
             array = first_array(piece)
             if array.shape[1:] != self.shape[1:]:
                 raise ParameterError("piece", f"of shape {array.shape}", f"rows as in {self.shape}")
             if array.shape[0]:
-                self._no_rows = take_rows(piece, slice(0))
-                yield checked_data("piece", piece)
+                rows = piece if are_arrays(piece) else checked_data("piece", piece)
+                self._no_rows = take_rows(rows, slice(0))
+                yield rows
 
 
 CHUNK_READERS.add(Chunks)  # `checked_data` then leaves these data to check themselves
+
+
+def are_arrays(piece: Any) -> bool:
+    """Return whether a piece is an array, or a tuple of arrays of as many rows."""
+    arrays = piece if isinstance(piece, tuple) else (piece,)
+    return all(type(array) is np.ndarray and array.ndim for array in arrays) and (
+        len({array.shape[0] for array in arrays}) == 1
+    )
+
+
+def checked_rows(rows: Any) -> Any:
+    """Return rows of pieces; arrays are checked here, other rows were when they were read."""
+    return checked_data("piece", rows) if are_arrays(rows) and len(first_array(rows)) else rows
+
+
+def parts_of(pieces: Iterable[Any]) -> Iterator[Any]:
+    """Yield the pieces; arrays of many numbers in parts, one after the other."""
+    for piece in pieces:
+        if not are_arrays(piece):
+            yield piece
+            continue
+        array = first_array(piece)
+        length = max(1, PART_ENTRIES * array.shape[0] // max(array.size, 1))
+        for start in range(0, max(array.shape[0], 1), length):
+            yield take_rows(piece, slice(start, start + length))
 
 
 def concatenate_rows(pieces: list[Any]) -> Any:
@@ -228,4 +257,10 @@ def concatenate_rows(pieces: list[Any]) -> Any:
         from scipy import sparse
 
         return sparse.vstack(pieces, format="csr")
-    return np.concatenate(pieces)
+    first, types = pieces[0], {piece.dtype for piece in pieces}
+    if len(types) > 1 or first.dtype.hasobject or first.dtype.names is not None:
+        return np.concatenate(pieces)
+    # The copy is one of immutable memory, so that a check makes no other.
+    rows = sum(len(piece) for piece in pieces)
+    copied = b"".join(map(np.ascontiguousarray, pieces))
+    return np.ndarray((rows, *first.shape[1:]), first.dtype, copied)

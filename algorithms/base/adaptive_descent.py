@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from accountant.ledger.chunks import Chunks
+from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
@@ -36,6 +37,7 @@ from accountant.plans.plan import Repeat
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.row_blocks import (
     clipped_rows,
+    row_blocks,
     row_lengths,
     row_products,
     same_memory,
@@ -156,11 +158,11 @@ class BlockVector:
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return the summed clipped gradient, its last coordinate the intercept's, and two shares.
 
-        A block is (rows, targets), or (rows, targets, lengths): then the rows are already clipped,
-        and ``lengths`` are theirs with the constant feature.
+        A block is (rows, targets), or (rows, targets, lengths), where the lengths are those of the
+        clipped rows with the constant feature.
         """
         rows, targets, *stored_lengths = block
-        rows = rows if stored_lengths else clipped_rows(rows, self.x_bound)
+        rows = clipped_rows(rows, self.x_bound) if self.x_bound < math.inf else rows
         lengths = stored_lengths[0] if stored_lengths else row_lengths(rows, self.intercept)
         weights = self.theta[:-1] if self.intercept else self.theta
         predictions = row_products(rows, weights)
@@ -191,23 +193,37 @@ class MeanVector:
         self._records, self._executor = records, executor
         self._work = partial(BlockVector, **bounds)
         self._x_bound, self._intercept = bounds["x_bound"], bounds["intercept"]
-        self._prepared: tuple[Any, Any] | None = None
+        self._prepared: tuple[Any, tuple[Any, Array, float]] | None = None
         self.theta, self.norm = np.empty(0), 1.0
 
     def __call__(self, data: Any) -> Array:
-        """Return one vector.
-
-        Rows of an array are clipped, and their lengths computed, in the first round only.
-        """
-        features = first_array(data)
+        """Return one vector; lengths of an array's rows are computed in the first round only."""
+        features, x_bound = first_array(data), self._x_bound
         if not isinstance(features, Chunks):  # Chunks may hold other rows when they are read again.
             if self._prepared is None or not same_memory(self._prepared[0], features):
-                rows = clipped_rows(features, self._x_bound)
-                self._prepared = features, (rows, row_lengths(rows, self._intercept))
-            rows, lengths = self._prepared[1]
+                self._prepared = features, self._prepare(features)
+            rows, lengths, x_bound = self._prepared[1]
             data = (rows, data[1], lengths)
-        work = self._work(theta=self.theta, norm=self.norm)
+        work = self._work(theta=self.theta, norm=self.norm, x_bound=x_bound)
         return sum_over_blocks(work, data, self._executor) / self._records
+
+    def _prepare(self, features: Any) -> tuple[Any, Array, float]:
+        """Return rows, the lengths of clipped rows, and the bound to which a round clips rows.
+
+        The bound is infinite where no row is clipped.  Dense rows beyond it are clipped in every
+        round, because a copy of them would take as much memory as the data.
+        """
+        if not isinstance(features, np.ndarray):
+            rows = clipped_rows(features, self._x_bound)
+            return rows, row_lengths(rows, self._intercept), math.inf
+        blocks = (features[block_rows] for block_rows in row_blocks(features))
+        known = list(map_in_order(self._clipped_lengths, blocks, self._executor))
+        x_bound = self._x_bound if any(are_clipped for _, are_clipped in known) else math.inf
+        return features, np.concatenate([lengths for lengths, _ in known]), x_bound
+
+    def _clipped_lengths(self, rows: Array) -> tuple[Array, bool]:
+        clipped = clipped_rows(rows, self._x_bound)
+        return row_lengths(clipped, self._intercept), clipped is not rows
 
 
 def descend_adaptively(
