@@ -210,15 +210,20 @@ class SparseERM(PrivateRegressor):
             return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
         (records, features), rounds = ledger.shape, GradientRounds.of(ledger.plan)
         gradient = MeanGradient(loss, self.row_bound, records * rounds.rate, executor, constant)
-        theta, velocity, momentum = np.zeros(features + bool(constant)), np.zeros(()), 0.0
+        theta, velocity = np.zeros(features + bool(constant)), np.zeros(())
+        steps = rounds.count
         if self.rounds is None:
-            # With momentum b a gradient acts 1 / (1 - b) times, so that the rounds move, and add
-            # noise, as much as all steps that the noise allows.
-            momentum = 1 - rounds.count / self._affordable_steps(records, features)
-        for _ in range(rounds.count):
+            steps = self._affordable_steps(records, features)
+        # The first half of the rounds finds the columns, without momentum, which would favour those
+        # that are chosen already.  With momentum b a gradient acts 1 / (1 - b) times, so that all
+        # rounds together move, and add noise, as much as all steps that the noise allows.
+        first = rounds.count // 2
+        momentum = 1 - (rounds.count - first) / (steps - first)
+        for t in range(rounds.count):
             gradient.theta = theta
             noisy = ledger.release(rounds.part, gradient, shape=theta.size)
-            following = self._next(theta, noisy, step, ridge, momentum * velocity)
+            push = momentum * velocity if t >= first else 0.0
+            following = self._next(theta, noisy, step, ridge, push)
             theta, velocity = following, following - theta
         theta[features:] *= constant
         return theta
