@@ -45,9 +45,9 @@ from algorithms.base.row_blocks import (
     weighted_row_sum,
 )
 
-# These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
-# Any values give a private plan; `vector_sensitivity` counts with the weight.  "Signal" is the
-# number that `signal_length` returns.
+# These constants were chosen once, on training parts of data sets: docs/proofs/linear_regression.md
+# says how.  Any values give a private plan; `vector_sensitivity` counts with the weight.  "Signal"
+# is the number that `signal_length` returns.
 SHARE_WEIGHT = 0.3  # weight k of the two shares next to a gradient of length at most 1
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
 # at larger signals, and never less than LEAST_UNCLIPPED; see `schedule`.
