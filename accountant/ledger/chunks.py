@@ -257,10 +257,12 @@ def concatenate_rows(pieces: list[Any]) -> Any:
         from scipy import sparse
 
         return sparse.vstack(pieces, format="csr")
-    first, types = pieces[0], {piece.dtype for piece in pieces}
-    if len(types) > 1 or first.dtype.hasobject or first.dtype.names is not None:
+    width, types = pieces[0].shape[1:], {piece.dtype for piece in pieces}
+    dtype = types.pop()
+    if types or dtype.kind not in "biufc":
         return np.concatenate(pieces)
     # The copy is one of immutable memory, so that a check makes no other.
     rows = sum(len(piece) for piece in pieces)
-    copied = b"".join(map(np.ascontiguousarray, pieces))
-    return np.ndarray((rows, *first.shape[1:]), first.dtype, copied)
+    return np.ndarray(
+        (rows, *width), dtype, b"".join(np.ascontiguousarray(piece).data for piece in pieces)
+    )

@@ -34,6 +34,7 @@ from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Repeat
+from algorithms.base.clipped_gradient_descent import FeatureMap, clipped_lengths
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.row_blocks import (
     clipped_rows,
@@ -201,29 +202,22 @@ class MeanVector:
         features, x_bound = first_array(data), self._x_bound
         if not isinstance(features, Chunks):  # Chunks may hold other rows when they are read again.
             if self._prepared is None or not same_memory(self._prepared[0], features):
-                self._prepared = features, self._prepare(features)
+                # Dense rows beyond the bound are clipped in every round: a copy of all of them
+                # would take as much memory as the data.
+                rows = (
+                    features
+                    if isinstance(features, np.ndarray)
+                    else clipped_rows(features, x_bound)
+                )
+                clips = rows.max() > x_bound or rows.min() < -x_bound
+                work = partial(clipped_lengths, FeatureMap(x_bound, self._intercept))
+                blocks = (rows[block_rows] for block_rows in row_blocks(rows))
+                lengths = np.concatenate(list(map_in_order(work, blocks, self._executor)))
+                self._prepared = features, (rows, lengths, x_bound if clips else math.inf)
             rows, lengths, x_bound = self._prepared[1]
             data = (rows, data[1], lengths)
-        work = self._work(theta=self.theta, norm=self.norm, x_bound=x_bound)
-        return sum_over_blocks(work, data, self._executor) / self._records
-
-    def _prepare(self, features: Any) -> tuple[Any, Array, float]:
-        """Return rows, the lengths of clipped rows, and the bound to which a round clips rows.
-
-        The bound is infinite where no row is clipped.  Dense rows beyond it are clipped in every
-        round, because a copy of them would take as much memory as the data.
-        """
-        if not isinstance(features, np.ndarray):
-            rows = clipped_rows(features, self._x_bound)
-            return rows, row_lengths(rows, self._intercept), math.inf
-        blocks = (features[block_rows] for block_rows in row_blocks(features))
-        known = list(map_in_order(self._clipped_lengths, blocks, self._executor))
-        x_bound = self._x_bound if any(are_clipped for _, are_clipped in known) else math.inf
-        return features, np.concatenate([lengths for lengths, _ in known]), x_bound
-
-    def _clipped_lengths(self, rows: Array) -> tuple[Array, bool]:
-        clipped = clipped_rows(rows, self._x_bound)
-        return row_lengths(clipped, self._intercept), clipped is not rows
+        gradient = self._work(theta=self.theta, norm=self.norm, x_bound=x_bound)
+        return sum_over_blocks(gradient, data, self._executor) / self._records
 
 
 def descend_adaptively(

@@ -217,14 +217,14 @@ class SparseERM(PrivateRegressor):
         # The first half of the rounds finds the columns, without momentum, which would favour those
         # that are chosen already.  With momentum b a gradient acts 1 / (1 - b) times, so that all
         # rounds together move, and add noise, as much as all steps that the noise allows.
-        first = rounds.count // 2
-        momentum = 1 - (rounds.count - first) / (steps - first)
+        plain_rounds = rounds.count // 2
+        momentum = 1 - (rounds.count - plain_rounds) / (steps - plain_rounds)
         for t in range(rounds.count):
             gradient.theta = theta
             noisy = ledger.release(rounds.part, gradient, shape=theta.size)
-            push = momentum * velocity if t >= first else 0.0
-            following = self._next(theta, noisy, step, ridge, push)
-            theta, velocity = following, following - theta
+            push = momentum * velocity if t >= plain_rounds else 0.0
+            next_theta = self._next(theta, noisy, step, ridge, push)
+            theta, velocity = next_theta, next_theta - theta
         theta[features:] *= constant
         return theta
 
