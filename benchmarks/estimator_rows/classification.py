@@ -135,13 +135,15 @@ def without_privacy(data, epsilon, seed):
 
 METHODS = (
     ("PrivateLogisticRegression", Kind.OURS, partial(fitted, PrivateLogisticRegression)),
+    ("PrivateLogisticRegression(bounds='private')", Kind.OURS,
+     partial(fitted, partial(PrivateLogisticRegression, bounds="private"))),
     ("PrivateLogisticLasso", Kind.OURS, partial(of_two, PrivateLogisticLasso)),
     ("SparseERM, 10 features", Kind.OURS, partial(of_two, partial(SparseERM, sparsity=1))),
     ("clipped gradient descent", Kind.PEER, clipped_gradient_descent),
     ("diffprivlib (delta 0)", Kind.PEER, diffprivlib),
     ("the constant", Kind.CONSTANT, constant),
     ("scikit-learn", Kind.FREE, without_privacy),
-)
+)  # fmt: skip
 LOADED = {
     **{name: partial(package_data.parts, name) for name in package_data.CLASSIFICATIONS},
     **{f"{name}, simulated": partial(simulators.parts, name, classes=True)

@@ -142,6 +142,8 @@ def least_squares(data, epsilon, seed):
 
 METHODS = (
     Method("PrivateLinearRegression", Kind.OURS, partial(fitted, PrivateLinearRegression)),
+    Method("PrivateLinearRegression(bounds='private')", Kind.OURS,
+           partial(fitted, partial(PrivateLinearRegression, bounds="private"))),
     Method("PrivateLasso", Kind.OURS, partial(fitted, PrivateLasso)),
     Method("clipped gradient descent", Kind.PEER, clipped_gradient_descent),
     Method("AdaSSP", Kind.PEER, adassp),
@@ -149,7 +151,7 @@ METHODS = (
     Method("diffprivlib (delta 0)", Kind.PEER, diffprivlib),
     Method("the constant", Kind.CONSTANT, constant),
     Method("scikit-learn", Kind.FREE, least_squares),
-)
+)  # fmt: skip
 LOADED = {
     **{name: partial(package_data.parts, name) for name in package_data.REGRESSIONS},
     **{f"{name}, simulated": partial(simulators.parts, name, classes=False)
