@@ -289,7 +289,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         ----------
         X : array_like, sparse array or Chunks
             Features of shape (records, features); may be a memory map.  With y None, `Chunks`
-            that read pairs (X, y) anew every round: a block of them is in memory at a time.
+            of pairs (X, y): private ones of 2**28 bytes or less are read once into memory, larger
+            ones anew every round, with a block of them in memory at a time.
         y : array_like of shape (records,) or None
             Targets; None if X gives the pairs.
         executor : concurrent.futures.Executor or None

@@ -25,9 +25,9 @@ from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.linear_models.feature_moments import MappedFeatures
 from algorithms.linear_models.mapped_plan import Shares
 
-# These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
-# No privacy rests on them.  "Signal" is about the length of a clipped gradient over the noise of
-# all rounds together.
+# These constants were chosen once, on training parts of data sets: docs/proofs/linear_regression.md
+# says how.  No privacy rests on them.  "Signal" is about the length of a clipped gradient over the
+# noise of all rounds together.
 SHARES = Shares(moments=0.05, products=0.15, unclipped_weight=0.3)
 DAMPING = 0.5  # the ridge of the map, as a multiple of the norm of the noise on products
 ROUNDS, MOST_ROUNDS = 60, 200  # least and largest number of rounds, if none is asked for

@@ -72,6 +72,7 @@ CLIP = 0.5
 NOISE = {"logistic": 2.0, "squared": 0.5}
 # The constant feature over the bound of rows: it lengthens the longest row by about an eighth.
 CONSTANT = 0.5
+MOST_ROUNDS = 200  # what more of them would do, momentum does
 ARRIVED = 1e-6  # rounds without noise end at this move, relative to the largest coefficient
 
 
@@ -97,8 +98,9 @@ class SparseERM(PrivateRegressor):
     sparsity : int
         Number of coefficients that may be nonzero.
     rounds : int or None
-        Number of gradients; None takes as many as the noise allows, at most 1,000: together it adds
-        at most 2 to a coefficient for "logistic", which needs a direction alone, 0.5 for "squared".
+        Number of gradients; None takes as many as the noise allows, at most 200, with momentum
+        where the noise allows more: together it adds at most 2 to a coefficient for "logistic",
+        which needs a direction alone, 0.5 for "squared".
     step : float or None
         Step size; None takes 0.9 of the longest step that is stable on all rows.
     ridge : float
@@ -169,7 +171,7 @@ class SparseERM(PrivateRegressor):
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
         IntegerRange(1, features).check("sparsity", self.sparsity)
-        loss, _, step = self._settings()
+        loss = self._settings()[0]
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         constant = self._constant()
         longest = loss.steepest * math.hypot(self.row_bound, constant)
@@ -180,8 +182,7 @@ class SparseERM(PrivateRegressor):
         elif self.non_private:
             return Repeat(NoPrivacy(), 1)  # the exact minimiser on all records is released
         else:
-            moved, noise_limit = 2 * longest * step / records, NOISE[self.loss]
-            rounds = affordable_rounds(moved, size, epsilon, delta, noise_limit)
+            rounds = min(self._affordable_steps(records, features), MOST_ROUNDS)
         # Replacing a record moves the mean by 2 / n times the bound of gradients.  Adding it to a
         # sample moves the mean by the bound over the expected size of the sample.
         sensitivity = 2 * longest / records if rate is None else longest / (rate * records)
@@ -210,18 +211,37 @@ class SparseERM(PrivateRegressor):
             return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
         (records, features), rounds = ledger.shape, GradientRounds.of(ledger.plan)
         gradient = MeanGradient(loss, self.row_bound, records * rounds.rate, executor, constant)
-        theta = np.zeros(features + bool(constant))
-        for _ in range(rounds.count):
+        theta, velocity = np.zeros(features + bool(constant)), np.zeros(())
+        steps = rounds.count
+        if self.rounds is None:
+            steps = self._affordable_steps(records, features)
+        # The first half of the rounds finds the columns, without momentum, which would favour those
+        # that are chosen already.  With momentum b a gradient acts 1 / (1 - b) times, so that all
+        # rounds together move, and add noise, as much as all steps that the noise allows.
+        plain_rounds = rounds.count // 2
+        momentum = 1 - (rounds.count - plain_rounds) / (steps - plain_rounds)
+        for t in range(rounds.count):
             gradient.theta = theta
             noisy = ledger.release(rounds.part, gradient, shape=theta.size)
-            theta = self._next(theta, noisy, step, ridge)
+            push = momentum * velocity if t >= plain_rounds else 0.0
+            next_theta = self._next(theta, noisy, step, ridge, push)
+            theta, velocity = next_theta, next_theta - theta
         theta[features:] *= constant
         return theta
 
-    def _next(self, theta: Array, gradient: Array, step: float, ridge: float) -> Array:
+    def _affordable_steps(self, records: int, features: int) -> int:
+        """Return how many steps without momentum keep the noise within `NOISE`."""
+        (loss, _, step), constant = self._settings(), self._constant()
+        moved = 2 * loss.steepest * math.hypot(self.row_bound, constant) * step / records
+        size, limit = features + bool(constant), NOISE[self.loss]
+        return affordable_rounds(moved, size, self._checked_epsilon(), self.delta, limit)
+
+    def _next(
+        self, theta: Array, gradient: Array, step: float, ridge: float, push: Array | float = 0.0
+    ) -> Array:
         """Return the next iterate: the constant, the last one, is not thresholded."""
         slopes = slice(0, theta.size - self.fit_intercept)
-        moved = theta - step * gradient
+        moved = theta - step * gradient + push
         moved[slopes] = keep_largest(moved[slopes] - step * ridge * theta[slopes], self.sparsity)
         return moved
 
