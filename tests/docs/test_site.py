@@ -16,7 +16,7 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
 
 
 def test_every_page_is_in_the_navigation_once():
-    listed = re.findall(r": (\S+\.md)$", NAVIGATION, re.MULTILINE)
+    listed = re.findall(r"(?::|-) (\S+\.md)$", NAVIGATION, re.MULTILINE)
     pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     pages |= {f"notebooks/{path.stem}.md" for path in NOTEBOOKS}
     assert pages - set(listed) == set()
