@@ -37,7 +37,8 @@ with book.ledger("visits", weeks) as ledger:
     again = ledger.release(DiscreteLaplace(20.0), np.size, label="May")
     for _ in range(12):
         ledger.release(Gaussian(40.0), np.size)
-first == again
+is_same = first == again
+is_same
 
 # %% [markdown]
 # ## What was spent
