@@ -136,7 +136,7 @@ def interval_words(statement: StatementFacts) -> str:
     if not math.isfinite(row.upper):
         return f"There is no bound of epsilon {relation_words}."
     bounds_words = f"{format_lower(row.lower, 6)} and {format_upper(row.upper, 6)}"
-    sentence = f"The true epsilon of the worst data is between {bounds_words} {relation_words}."
+    sentence = f"For the worst data epsilon lies between {bounds_words} {relation_words}."
     return sentence if row.lower else f"No lower end of the true epsilon is known {relation_words}."
 
 
@@ -232,9 +232,9 @@ def notes(statement: StatementFacts) -> list[str]:
     """Return the notes under the table of all rows: what two numbers, or words, in it mean."""
     run = statement.run
     sentences = [
-        "Two numbers: the truth for the worst data lies between them; quote the larger. Of a "
-        "truncated batch it is taken to be seen whether it is full; replaced records and users of "
-        "random allocation are bounded by group privacy."
+        "Two numbers: the truth for the worst data lies between them; quote the larger. The "
+        "attacker is assumed to see whether a truncated batch is full. Replaced records and users "
+        "of random allocation are bounded by group privacy."
     ]
     if any(interval(row) == UNKNOWN for row in statement.rows):
         sentences.append("No theorem known: no bound is proved, or it is out of reach.")
