@@ -95,6 +95,7 @@ docs:  ## the site in site/: every page, notebook and docstring; a warning or de
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python $(PIP_INSTALL) --editable ".[docs]"
 	.venv-docs/bin/python -m mkdocs build --strict $(ARGS)
+	.venv-docs/bin/python -m docs_site.prose
 
 site: $(READY)  ## build the site, and look at three of its pages in a browser
 	$(BIN)/python -m pytest -q -m slow tests/docs/test_site.py

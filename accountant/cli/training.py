@@ -109,7 +109,8 @@ def training(
         bool,
         typer.Option(
             "--all-loaders",
-            help="Print what all loaders cost, which takes seconds; --json and --out have it.",
+            help="Print the whole statement: what must be true of the code, and what all loaders "
+            "cost, which takes seconds; --json and --out have it.",
         ),
     ] = False,
     json: Json = None,
@@ -154,10 +155,11 @@ def training(
       shuffled           DataLoader(shuffle=True): one random order a pass
       fixed_order        the same batches in every pass
 
-    The statement has epsilon for it, for one record more or less, blanked or replaced, for users
-    with --examples-per-user, and what must be true of the code; with --all-loaders also what every
-    other loader would cost at the same noise, with and without microbatches. With --epsilon and no
-    --noise the least noise is found; with --epsilon, --noise and no --epochs, the longest run.
+    The statement has epsilon for it, for one record more or less, blanked or replaced, and for
+    users with --examples-per-user; with --all-loaders also what must be true of the code, and what
+    every other loader would cost at the same noise, with and without microbatches. With --epsilon
+    and no --noise the least noise is found; with --epsilon, --noise and no --epochs, the longest
+    run.
 
     --opacus reads what accountant.formats.opacus.opacus_record(engine, loader) returned, written
     by json.dump: the loader is that of the run, and --epochs and --batch only check it.
