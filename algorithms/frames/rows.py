@@ -20,6 +20,7 @@ from algorithms.frames.columns.dates import Date, days_since
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import DROP, ColumnKind, whole
 from algorithms.frames.conditions import Condition
+from algorithms.frames.formulas import Formula
 from algorithms.frames.schema import HASH, Schema
 
 PRIME = 2**31 - 1  # products of numbers below it are below 2^62
@@ -43,26 +44,32 @@ class Reading(NamedTuple):
         schema = self.schema
         values = {name: nw.col(f"c{i}") for i, name in enumerate(schema.sources(self.used))}
         missing = {n: nw.col(f"n{i}") for i, n in enumerate(schema.asked_missing(self.used))}
-        for name in set(self.used) & set(schema.formulas):
-            values[name] = schema.formulas[name].value(values, missing)
+        for name in self.used:
+            if isinstance(derived := schema.formulas.get(name), Formula):
+                values[name] = derived.value(values, missing)
         return values
 
     @property
     def kinds(self) -> dict[str, ColumnKind]:
         """The kinds of the columns that are read, by the names that they get."""
-        return {c: self.schema.kind(n) for c, n in self.columns.items() if c[0] in "cn"}
+        return {c: self.schema.read_from(n)[1] for c, n in self._read_for.items()}
 
     @property
     def columns(self) -> dict[str, str]:
         """The columns of the frame that are read, by the names that they get."""
-        columns = {f"c{i}": name for i, name in enumerate(self.schema.sources(self.used))}
-        missing = self.schema.asked_missing(self.used)
-        columns |= {f"n{i}": name for i, name in enumerate(missing)}
+        columns = {c: self.schema.read_from(name)[0] for c, name in self._read_for.items()}
         if self.schema.person is not None:
             columns[PERSON] = self.schema.person
             if self.schema.order not in {None, HASH}:
                 columns[ORDER] = self.schema.order
         return columns
+
+    @property
+    def _read_for(self) -> dict[str, str]:
+        """The columns for which some are read, by the names that these get."""
+        columns = {f"c{i}": name for i, name in enumerate(self.schema.sources(self.used))}
+        missing = self.schema.asked_missing(self.used)
+        return columns | {f"n{i}": name for i, name in enumerate(missing)}
 
     @property
     def places_rows(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
@@ -20,10 +20,14 @@ from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import NUMBERS, TEXTS, ColumnKind
 from algorithms.frames.columns.labels import Category, Flag
+from algorithms.frames.columns.lookups import JoinKey, LookedUp
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.formulas import MISSING as MISSING_VALUE
 from algorithms.frames.formulas import Formula
 from dp_attest.public_names import nearest_name
+
+if TYPE_CHECKING:
+    from algorithms.frames.private_joins import PrivateJoin
 
 ROWS = IntegerRange(1, 2**20)
 HASH = "hash"  # rows of a person are in the order of a hash of what they have
@@ -73,7 +77,9 @@ class Schema:
         Quantiles, the selection of keys, and questions without groups take the first rows, as many
         as the product.
     formulas : dict, optional
-        What columns follow from, by name; `derive` gives it, with their kinds.
+        What columns follow from, by name; `derive` and `join_public` give it, with their kinds.
+    joined : PrivateJoin, optional
+        Which two private tables the rows are from; `join_private` gives it.
 
     Examples
     --------
@@ -90,7 +96,8 @@ class Schema:
     relation: Adjacency
     order: str | None
     groups_per_person: int | None
-    formulas: Mapping[str, Formula]
+    formulas: Mapping[str, Formula | LookedUp | JoinKey]
+    joined: PrivateJoin | None
 
     def __init__(
         self,
@@ -101,7 +108,8 @@ class Schema:
         order: str | None = None,
         groups_per_person: int | None = None,
         rows_per_person_and_group: int | None = None,
-        formulas: Mapping[str, Formula] = MappingProxyType({}),
+        formulas: Mapping[str, Formula | LookedUp | JoinKey] = MappingProxyType({}),
+        joined: PrivateJoin | None = None,
     ) -> None:
         allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
@@ -119,7 +127,7 @@ class Schema:
             groups = ROWS.check("groups_per_person", groups_per_person)
             group_rows = ROWS.check("rows_per_person_and_group", rows_per_person_and_group or 1)
             rows = ROWS.check("groups_per_person * rows_per_person_and_group", groups * group_rows)
-        if rows > 1 and person is None:
+        if rows > 1 and person is None and joined is None:
             raise ParameterError("person", None, "the column that says whose row it is")
         if order is not None and (person is None or not isinstance(order, str) or not order):
             allowed = 'the name of a column, or "hash", where a column names persons'
@@ -132,6 +140,7 @@ class Schema:
         object.__setattr__(self, "relation", checked)
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "groups_per_person", groups_per_person)
+        object.__setattr__(self, "joined", joined)
 
     def __hash__(self) -> int:
         facts = {**self._facts, "formulas": tuple(self.formulas.items())}
@@ -161,6 +170,7 @@ class Schema:
             "groups_per_person": self.groups_per_person,
             "rows_per_person_and_group": group_rows,
             "formulas": self.formulas,
+            "joined": self.joined,
         }
 
     def with_columns(self, columns: Mapping[str, ColumnKind]) -> Schema:
@@ -198,7 +208,7 @@ class Schema:
                 allowed = "a formula, such as col('price') * col('count'), under a new name"
                 raise ParameterError(name, type(derived), allowed)
             for source in derived.columns:
-                if source in self.formulas:
+                if isinstance(self.formulas.get(source), Formula):
                     allowed = "of columns of the frame: put the other formula in its place"
                     raise ParameterError(name, source, allowed)
             columns[name] = derived.kind(self.kind)
@@ -206,7 +216,7 @@ class Schema:
         return Schema(columns, **facts)
 
     def sources(self, used: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns of the frame that some columns follow from, or that they are.
+        """Return the columns that are read for some columns: of the frame, or of a public table.
 
         Parameters
         ----------
@@ -218,11 +228,10 @@ class Schema:
         tuple of str
             Without those of which only is asked whether they are missing.
         """
-        sources = [
-            source
-            for name in used
-            for source in (self.formulas[name].columns if name in self.formulas else [name])
-        ]
+        sources: list[str] = []
+        for name in used:
+            derived = self.formulas.get(name)
+            sources += derived.columns if isinstance(derived, Formula) else [name]
         return tuple(dict.fromkeys(sources))
 
     def asked_missing(self, used: Iterable[str]) -> tuple[str, ...]:
@@ -238,8 +247,72 @@ class Schema:
         tuple of str
             Their names.
         """
-        formulas = [self.formulas[name] for name in used if name in self.formulas]
+        formulas = [f for name in used if isinstance(f := self.formulas.get(name), Formula)]
         return tuple(dict.fromkeys(f.parts[0] for f in formulas if f.operation == MISSING_VALUE))
+
+    def read_from(self, name: str) -> tuple[str, ColumnKind]:
+        """Return which column of the frame is read for a column, and as what.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        tuple
+            The column itself and its kind; of a public table the column of the keys.
+        """
+        found = self.formulas.get(name)
+        if isinstance(found, LookedUp | JoinKey):
+            return found.on, found
+        return name, self.kind(name)
+
+    def join_public(
+        self,
+        table: Any,
+        on: str,
+        columns: Iterable[str] | Mapping[str, ColumnKind] | None = None,
+    ) -> Schema:
+        """Return the schema with columns of a public table, which rows find by a key.
+
+        Parameters
+        ----------
+        table : data frame
+            The public table, with each key in one row.
+        on : str
+            The column of the keys, texts or whole numbers, of the table and of the frame.
+        columns : list of str or dict, optional
+            Which columns are added, or their kinds by name; all, as their values are, without it.
+
+        Returns
+        -------
+        Schema
+            Rows whose key the table does not have are without a value of the new columns.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from algorithms.frames import Category, Number, Schema
+        >>> shops = pd.DataFrame({"shop": ["a", "b", "c"], "region": ["north", "south", "north"]})
+        >>> visits = Schema({"cost": Number(0, 50)}).join_public(shops, on="shop")
+        >>> visits.columns["region"].labels
+        ('north', 'south')
+        """
+        from algorithms.frames.public_tables import looked_up
+
+        if not isinstance(on, str):
+            raise ParameterError("on", type(on), "the name of a column")
+        if self.joined is not None:
+            raise ParameterError("schema", "of two private tables", "joined with public ones before")
+        found = looked_up(table, on, columns)
+        for name in found:
+            if name in self.columns:
+                allowed = "without columns that the schema has: columns=[...] names some"
+                raise ParameterError("table", name, allowed)
+        kinds = {name: column.table_kind for name, column in found.items()}
+        facts = {**self._facts, "formulas": {**self.formulas, **found}}
+        return Schema({**self.columns, **kinds}, **facts)
 
     @classmethod
     def from_toml(cls, path: str) -> Self:
@@ -276,7 +349,7 @@ class Schema:
             The text, which `from_toml` reads.
         """
         if self.formulas:
-            allowed = "a schema without derived columns: derive them when it was read"
+            allowed = "a schema without derived and joined columns: add them when it was read"
             raise ParameterError("schema", list(self.formulas), allowed)
         facts = {n: fact for n, fact in self._facts.items() if fact is not None and n != "formulas"}
         if self.groups_per_person is not None:
@@ -331,11 +404,11 @@ class Schema:
         str
             What it follows from, or what is clipped and missing.
         """
-        if name not in self.formulas:
-            return self.kind(name).rule
-        kind = self.kind(name)
+        derived, kind = self.formulas.get(name), self.kind(name)
+        if not isinstance(derived, Formula):
+            return self.read_from(name)[1].rule
         ends = "" if kind.bounds is None else f", {kind.bounds[0]:g} .. {kind.bounds[1]:g}"
-        return f"{self.formulas[name]!r}{ends}"
+        return f"{derived!r}{ends}"
 
     def check_frame(self, facts: FrameFacts | None, used: Sequence[str]) -> None:
         """Refuse a frame whose columns are not those of the schema; no row is looked at.
@@ -358,7 +431,7 @@ class Schema:
                 "or Ibis"
             )
             raise ParameterError("ledger", "arrays", allowed)
-        sources = [*self.sources(used), *self.asked_missing(used)]
+        sources = dict(map(self.read_from, [*self.sources(used), *self.asked_missing(used)]))
         order = None if self.order == HASH else self.order
         extra = {"person": self.person, "order": order}
         for argument, name in [*(("column", name) for name in sources), *extra.items()]:
@@ -390,8 +463,8 @@ class Schema:
                 "Read it as such from its source, as dtype='Int64' of pandas keeps missing ones"
             )
             raise ParameterError(f"person {self.person!r}", named, allowed)
-        for name in sources:
-            kind, dtype = self.kind(name), facts.types[name]
+        for name, kind in sources.items():
+            dtype = facts.types[name]
             if not kind.fits(dtype):
                 allowed = f"of a type that is {ARTICLES.get(kind.kind, 'a')} {kind.kind}"
                 allowed += ", as the schema declares"

@@ -29,6 +29,7 @@ from accountant.ledger.frames import is_partitioned
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import ColumnKind
+from algorithms.frames.columns.lookups import LookedUp
 from algorithms.frames.rows import ORDER, PERSON, PLACE, RANK, Reading, first_rows, typed
 from algorithms.frames.schema import Schema
 
@@ -164,6 +165,9 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
     if kind is None and arrow_type is not None and series.dtype in SIGNED:
         # Numbers of Arrow in a pandas frame lack operations that a hash needs.
         return nw.from_native(series.to_native().astype("Int64"), series_only=True)
+    if isinstance(kind, LookedUp) and arrow_type is not None and not kind.numeric:
+        # What is found for texts of Arrow would be numbers of Arrow, which lack them too.
+        return nw.from_native(series.to_native().astype(object), series_only=True)
     if kind is None or not kind.numeric or backend.is_polars():
         return series
     if isinstance(kind, Date):
