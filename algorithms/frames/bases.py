@@ -139,13 +139,17 @@ class Persons(Statistic):
         """Return the basis of a single sum, to which each person adds 1."""
         return Basis([(1,)], 1.0)
 
+    def check(self, schema: Schema) -> None:
+        """Refuse rows that are joined from those of several persons."""
+        schema.check_persons("count(...), which counts joined rows")
+
     def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return 1."""
         return [1]
 
     def moved(self, schema: Schema, noise: str, cells: int) -> Sensitivities:
         """Return how many cells a person has, at most; of who is exchanged those of both."""
-        exchanged = schema.relation is Adjacency.REPLACE_ONE
+        exchanged = schema.row_relation is Adjacency.REPLACE_ONE
         moved = min(cells, schema.groups * (2 if exchanged else 1))
         root = math.isqrt(moved)
         return Sensitivities(moved, float(root) if root**2 == moved else round_up(moved**0.5))
@@ -203,7 +207,7 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
     rows, vertices = schema.rows_per_person, [*basis.vertices, (0,) * basis.size]
     l1 = max(sum(map(abs, v)) for v in vertices)
     square = max(sum(x * x for x in v) for v in vertices)
-    if schema.relation is Adjacency.REPLACE_ONE:
+    if schema.row_relation is Adjacency.REPLACE_ONE:
         for before, after in itertools.combinations(vertices, 2):
             moves = [a - b for a, b in zip(before, after, strict=True)]
             l1 = max(l1, sum(map(abs, moves)))

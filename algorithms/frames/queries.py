@@ -133,7 +133,8 @@ class FrameQuery(Question[Answer]):
         if not isinstance(self.statistic, Moment) or self.keys or self.where is not None:
             return self.statistic
         all_count = schema.person is None and schema.kind(column).missing != DROP
-        public = all_count and schema.relation is Adjacency.REPLACE_ONE
+        exchanged = schema.relation is Adjacency.REPLACE_ONE and schema.joined is None
+        public = all_count and exchanged
         return dataclasses.replace(self.statistic, public_rows=public)
 
     def _planned(self, schema: Schema) -> Plan:

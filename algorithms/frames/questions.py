@@ -140,6 +140,8 @@ class Question(ABC, Generic[Released]):
         """
         steps: list[Any] = list(self.plan(schema).leaves())
         lines = [str(self), *(f"{name}: {schema.rule(name)}" for name in self.used)]
+        if schema.joined is not None:
+            lines.append(str(schema.joined))
         if schema.person is not None:
             rows, few = schema.rows_per_person, ""
             if schema.groups_per_person is not None and self.group_axes:

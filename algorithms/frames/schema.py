@@ -215,6 +215,88 @@ class Schema:
         facts = {**self._facts, "formulas": {**self.formulas, **formulas}}
         return Schema(columns, **facts)
 
+    def join_private(
+        self,
+        other: Schema,
+        on: str | Sequence[str] | Mapping[str, str],
+        rows_per_key: tuple[int, int],
+    ) -> Schema:
+        """Return the schema of the rows of two private tables that have equal keys.
+
+        A ledger holds both tables, the first one of this schema: ``Filter({"visits": visits,
+        "owners": owners}, budget)``.  Of each table the first rows of a person count, then the
+        first rows of each key, by a hash of what is asked of them.
+
+        Parameters
+        ----------
+        other : Schema
+            What is public of the second table; its columns have other names.
+        on : str, list of str or dict
+            The columns of the keys, texts or whole numbers; a dict has those of the second table
+            as its values.  With the persons of both tables among them a person has joined rows of
+            her own, else she moves those of others too.
+        rows_per_key : tuple of int
+            How many rows of a key count, of the first and of the second table.
+
+        Returns
+        -------
+        Schema
+            With the columns of both tables.
+
+        Examples
+        --------
+        >>> from algorithms.frames import Number, Schema, mean
+        >>> visits = Schema({"cost": Number(0, 50)}, person="id", rows_per_person=3, order="hash")
+        >>> patients = Schema({"age": Number(0, 100)}, person="id", order="hash")
+        >>> joined = visits.join_private(patients, on="id", rows_per_key=(3, 1))
+        >>> print(mean("age", epsilon=1.0).explain(joined))
+        mean of age
+          age: clipped to 0 .. 100, rows without one do not count
+          joined on id: of a key the first 3 and 1 rows
+          of each 'id' the first 3 rows that can count
+          neighbours: one person more or less (column 'id' of the first table, column 'id' of the second table)
+          DiscreteLaplace noise of scale 3 rows
+          costs epsilon 1
+        """  # noqa: E501
+        from algorithms.frames.private_joins import private_join
+
+        if not isinstance(other, Schema):
+            raise ParameterError("other", type(other), "the Schema of the second table")
+        names = [on] if isinstance(on, str) else on
+        pairs = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+        allowed = "a name of columns, a list of them, or a dict from one table to the other"
+        if not pairs or not all(isinstance(name, str) for pair in pairs.items() for name in pair):
+            raise ParameterError("on", on, allowed)
+        if not isinstance(rows_per_key, tuple | list) or len(rows_per_key) != 2:
+            raise ParameterError("rows_per_key", rows_per_key, "a pair, one for each table: (3, 1)")
+        first, second = (ROWS.check("rows_per_key", limit) for limit in rows_per_key)
+        joined = private_join(self, other, pairs, (first, second))
+        return Schema(
+            {**self.columns, **other.columns},
+            self.person if joined.by_person else None,
+            joined.rows_per_person,
+            self.relation,
+            formulas={**self.formulas, **other.formulas},
+            joined=joined,
+        )
+
+    def with_sources(self, sources: Mapping[str, LookedUp | JoinKey]) -> Schema:
+        """Return the schema with further columns that are read from others.
+
+        Parameters
+        ----------
+        sources : dict of LookedUp or JoinKey
+            How they are read, by their names.
+
+        Returns
+        -------
+        Schema
+            It protects the same.
+        """
+        kinds = {n: getattr(source, "table_kind", source) for n, source in sources.items()}
+        facts = {**self._facts, "formulas": {**self.formulas, **sources}}
+        return Schema({**self.columns, **kinds}, **facts)
+
     def sources(self, used: Iterable[str]) -> tuple[str, ...]:
         """Return the columns that are read for some columns: of the frame, or of a public table.
 
@@ -310,9 +392,7 @@ class Schema:
             if name in self.columns:
                 allowed = "without columns that the schema has: columns=[...] names some"
                 raise ParameterError("table", name, allowed)
-        kinds = {name: column.table_kind for name, column in found.items()}
-        facts = {**self._facts, "formulas": {**self.formulas, **found}}
-        return Schema({**self.columns, **kinds}, **facts)
+        return self.with_sources(found)
 
     @classmethod
     def from_toml(cls, path: str) -> Self:
@@ -357,9 +437,16 @@ class Schema:
         return write_schema(facts, self.columns, path)
 
     @property
+    def row_relation(self) -> Adjacency:
+        """How rows of neighbours differ: a person who comes may put joined rows of others out."""
+        by_others = self.joined is not None and not self.joined.by_person
+        return Adjacency.REPLACE_ONE if by_others else self.relation
+
+    @property
     def unit(self) -> str:
         """Who is protected, in words."""
         owner = "each row is a person" if self.person is None else f"column {self.person!r}"
+        owner = owner if self.joined is None else self.joined.owners
         change = (
             "one person more or less"
             if self.relation is Adjacency.ADD_REMOVE
@@ -410,6 +497,18 @@ class Schema:
         ends = "" if kind.bounds is None else f", {kind.bounds[0]:g} .. {kind.bounds[1]:g}"
         return f"{derived!r}{ends}"
 
+    def check_persons(self, instead: str) -> None:
+        """Refuse rows of which it is not known whose they are, as several persons have a part.
+
+        Parameters
+        ----------
+        instead : str
+            What may be asked, in words.
+        """
+        if self.joined is not None and not self.joined.by_person:
+            allowed = f"joined on the persons of both tables too; or ask {instead}"
+            raise ParameterError("schema", str(self.joined), allowed)
+
     def check_frame(self, facts: FrameFacts | None, used: Sequence[str]) -> None:
         """Refuse a frame whose columns are not those of the schema; no row is looked at.
 
@@ -431,6 +530,12 @@ class Schema:
                 "or Ibis"
             )
             raise ParameterError("ledger", "arrays", allowed)
+        if self.joined is not None:
+            self.joined.check_frames(facts, [*self.sources(used), *self.asked_missing(used)])
+            return
+        if facts.tables:
+            allowed = "on one frame: of two private tables Schema.join_private makes the rows"
+            raise ParameterError("ledger", f"{len(facts.tables)} tables", allowed)
         sources = dict(map(self.read_from, [*self.sources(used), *self.asked_missing(used)]))
         order = None if self.order == HASH else self.order
         extra = {"person": self.person, "order": order}
