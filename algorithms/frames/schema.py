@@ -188,6 +188,28 @@ class Schema:
         """
         return Schema(columns, **self._facts)
 
+    def with_kind(self, name: str, kind: ColumnKind) -> Schema:
+        """Return the schema with another kind of a column, and of those that follow from it.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        kind : ColumnKind
+            What is public of it now, such as bounds that `bounds` found.
+
+        Returns
+        -------
+        Schema
+            It protects the same.
+        """
+        self.kind(name)
+        columns = {**self.columns, name: kind}
+        for derived, formula in self.formulas.items():
+            if isinstance(formula, Formula):
+                columns[derived] = formula.kind(columns.__getitem__)
+        return self.with_columns(columns)
+
     def derive(self, **formulas: Formula) -> Schema:
         """Return the schema with further columns, each of which follows from others.
 
