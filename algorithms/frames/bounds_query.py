@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
+from accountant.numerics import Array
 from accountant.plans.plan import Plan
 from algorithms.base.intervals import CONFIDENCE
 from algorithms.frames.arguments import answered
@@ -53,7 +53,7 @@ class BoundsAnswer(FramedAnswer):
     kind : Number or Integer
         The column with these bounds, for the questions that follow; `bounded` puts it into a
         schema.
-    counts : numpy.ndarray of int
+    counts : numpy.ndarray
         The noisy number of rows in each bin.
     noise_scale : float
         The scale of the noise, in rows.
@@ -78,7 +78,7 @@ class BoundsAnswer(FramedAnswer):
     asked: str
     column: str
     kind: Number | Integer
-    counts: NDArray[np.int64]
+    counts: Array
     noise_scale: float
     backend: str
 
@@ -216,9 +216,12 @@ class BoundsQuery(Question[BoundsAnswer]):
             taken = np.array([int(np.argmax(counts))])
         kind = cast("Number | Integer", schema.kind(self.column))
         low, high = edges[taken[0]], edges[taken[-1] + 1]
-        if isinstance(kind, Integer):
-            low, high = math.floor(low), math.ceil(high)
-        missing = kind.missing if isinstance(kind.missing, str) else min(max(kind.missing, low), high)
+        if isinstance(kind, Integer):  # the upper edge of a bin is in it only if it is the last one
+            low = min(math.ceil(low), kind.high - 1)
+            high = max(low + 1, kind.high if high == kind.high else math.ceil(high) - 1)
+        missing = (
+            kind.missing if isinstance(kind.missing, str) else min(max(kind.missing, low), high)
+        )
         bounded = dataclasses.replace(kind, low=low, high=high, missing=missing)
         scale = float(noise.scale)
         return BoundsAnswer(str(self), self.column, bounded, counts, scale, facts.backend)

@@ -137,7 +137,7 @@ def private_join(
     both = sorted(set(left.columns) & set(right.columns))
     if both:
         raise ParameterError("other", both, "a schema with other columns: rename those of a table")
-    by_person = left.person is not None and on.get(left.person) == right.person
+    by_person = None not in {left.person, right.person} and on.get(str(left.person)) == right.person
     pairs = [pair for pair in on.items() if not (by_person and pair[0] == left.person)]
     keys = tuple(f"key {i}" for i in range(len(pairs)))
     of_left, of_right = (

@@ -63,10 +63,9 @@ def looked_up(
             raise ParameterError(f"table, column {name!r}", kind, f"so: {error}") from None
         if not values["c0"].size:
             raise ParameterError(f"table, column {name!r}", [], "a column with values for keys")
-        code = dict(zip(keys.texts, keys.labels, strict=True))
-        found[name] = LookedUp(
-            on, tuple(code[key] for key in values["c0"].tolist()), tuple(values["c1"].tolist()), kind
-        )  # fmt: skip
+        label_of = dict(zip(keys.texts, keys.labels, strict=True))
+        labels = tuple(label_of[text] for text in values["c0"].tolist())
+        found[name] = LookedUp(on, labels, tuple(values["c1"].tolist()), kind)
     return found
 
 
@@ -76,9 +75,18 @@ def table_of(rows: nw.DataFrame[Any]) -> Any:
     return native.reset_index(drop=True) if rows.implementation.is_pandas() else native
 
 
+def values_of(column: nw.Series[Any]) -> list[Any]:
+    """Return the values of a column that are not missing; NaN is."""
+    return [
+        v
+        for v in column.to_list()
+        if v is not None and not (isinstance(v, float) and math.isnan(v))
+    ]
+
+
 def keys_of_table(column: nw.Series[Any]) -> Category:
     """Return the kind of a column whose labels are the keys of a table; refuse repeated ones."""
-    labels = [key for key in column.to_list() if key is not None and key == key]  # NaN is no key
+    labels = values_of(column)
     kinds = {type(label) for label in labels}
     if len(kinds) != 1 or not kinds <= {str, int}:
         allowed = "a column of texts, or of whole numbers, that has a key for each row"
@@ -95,7 +103,7 @@ def keys_of_table(column: nw.Series[Any]) -> Category:
 
 def kind_of(column: nw.Series[Any]) -> ColumnKind:
     """Return the kind of a column of a public table, whose domain is that of its values."""
-    values = [v for v in column.to_list() if v is not None and v == v]  # NaN is missing
+    values = values_of(column)
     kinds = {type(value) for value in values}
     if kinds == {bool}:
         return Flag()
@@ -105,7 +113,7 @@ def kind_of(column: nw.Series[Any]) -> ColumnKind:
     elif kinds and all(issubclass(kind, dt.date) for kind in kinds):
         days = [value.date() if isinstance(value, dt.datetime) else value for value in values]
         if min(days) < max(days):
-            return Date(min(days), max(days))
+            return Date(min(days).isoformat(), max(days).isoformat())
     elif kinds and kinds <= {int, float}:
         low, high = min(values), max(values)
         if kinds == {int} and low < high and max(-low, high) <= WHOLE_BOUND.high:

@@ -169,7 +169,12 @@ class FrameQuery(Question[Answer]):
         """
         column = self.statistic.column
         weighted = self.statistic.weight is not None
-        if weighted or not isinstance(self.statistic, Moment) or self.keys or self.where is not None:
+        if (
+            weighted
+            or not isinstance(self.statistic, Moment)
+            or self.keys
+            or self.where is not None
+        ):
             return self.statistic
         all_count = schema.person is None and schema.kind(column).missing != DROP
         exchanged = schema.relation is Adjacency.REPLACE_ONE and schema.joined is None

@@ -408,7 +408,9 @@ class Schema:
         if not isinstance(on, str):
             raise ParameterError("on", type(on), "the name of a column")
         if self.joined is not None:
-            raise ParameterError("schema", "of two private tables", "joined with public ones before")
+            raise ParameterError(
+                "schema", "of two private tables", "joined with public ones before"
+            )
         found = looked_up(table, on, columns)
         for name in found:
             if name in self.columns:
@@ -450,6 +452,8 @@ class Schema:
         str
             The text, which `from_toml` reads.
         """
+        if self.joined is not None:
+            raise ParameterError("schema", str(self.joined), "of one table: write both before")
         if self.formulas:
             allowed = "a schema without derived and joined columns: add them when it was read"
             raise ParameterError("schema", list(self.formulas), allowed)
@@ -546,18 +550,15 @@ class Schema:
         ParameterError
             If one is missing, or is of another type, or the persons' cannot be distinguished.
         """
-        if facts is None:
+        if facts is None or (facts.tables and self.joined is None):
             allowed = (
                 "a ledger on a data frame of pandas, polars, Arrow, Dask, DuckDB, Spark, SQLFrame "
-                "or Ibis"
+                "or Ibis; of two private tables Schema.join_private makes the rows"
             )
-            raise ParameterError("ledger", "arrays", allowed)
+            raise ParameterError("ledger", "arrays" if facts is None else "tables", allowed)
         if self.joined is not None:
             self.joined.check_frames(facts, [*self.sources(used), *self.asked_missing(used)])
             return
-        if facts.tables:
-            allowed = "on one frame: of two private tables Schema.join_private makes the rows"
-            raise ParameterError("ledger", f"{len(facts.tables)} tables", allowed)
         sources = dict(map(self.read_from, [*self.sources(used), *self.asked_missing(used)]))
         order = None if self.order == HASH else self.order
         extra = {"person": self.person, "order": order}

@@ -315,8 +315,9 @@ class Partitions(Source):
         """Return what a query makes of both; rows of equal keys meet on one worker."""
         from dask import delayed
 
-        tasks = [*self._tasks, *cast("Partitions", other)._tasks]
-        parts, split = parts_for(len(tasks)), delayed(Quiet(partial(split_by, parts_for(len(tasks)), keys)))
+        tasks = [*self._tasks, *cast("Partitions", other)._tasks]  # noqa: SLF001 (of this class)
+        parts = parts_for(len(tasks))
+        split = delayed(Quiet(partial(split_by, parts, keys)))
         pieces = [split(task) for task in tasks]
         join = delayed(Quiet(partial(joined_pieces, query, len(self._tasks))))
         return Partitions([join([piece[part] for piece in pieces]) for part in range(parts)])
