@@ -166,13 +166,13 @@ class FrameTables:
         if len({type(frame) for frame in self._held.values()}) > 1:
             kinds = [type(frame.fresh()).__name__ for frame in self._held.values()]
             raise ParameterError(argument, kinds, "frames of one library, all lazy or none")
-        first = next(iter(self._held.values()))
+        first_frame = next(iter(self._held.values()))
         tables = {name: frame.facts for name, frame in self._held.items()}
         if len({facts.backend for facts in tables.values()}) > 1:
             backends = [facts.backend for facts in tables.values()]
             raise ParameterError(argument, backends, "frames of one library")
-        self.facts: FrameFacts = first.facts._replace(tables=MappingProxyType(tables))
-        self.shape: tuple[int, int] = first.shape
+        self.facts: FrameFacts = first_frame.facts._replace(tables=MappingProxyType(tables))
+        self.shape: tuple[int, int] = first_frame.shape
 
     def fresh(self) -> dict[str, Any]:
         """Return the frames for one query."""

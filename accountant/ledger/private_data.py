@@ -55,9 +55,13 @@ def checked_data(argument: str, data: Any) -> Any:
     if is_masked(data):
         raise ParameterError(argument, type(data), UNMASKED)
     if isinstance(data, dict):
-        held = {name: part for name, part in data.items() if isinstance(name, str)}
-        if held and all(is_frame(p) or is_partitioned(p) or is_lazy(p) for p in data.values()):
-            frames = {name: checked_data(f"{argument}[{name!r}]", p) for name, p in held.items()}
+        named_frames = {name: part for name, part in data.items() if isinstance(name, str)}
+        if named_frames and all(
+            is_frame(p) or is_partitioned(p) or is_lazy(p) for p in data.values()
+        ):
+            frames = {
+                name: checked_data(f"{argument}[{name!r}]", p) for name, p in named_frames.items()
+            }
             return FrameTables(argument, frames)
         allowed = "an array, or a data frame: pandas.DataFrame(data) makes one"
         raise ParameterError(argument, dict, allowed)

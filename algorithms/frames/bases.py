@@ -158,8 +158,8 @@ class Count(Statistic):
 
     def basis(self, schema: Schema, noise: str) -> Basis:
         """Return the basis of a single sum, to which each row adds 1, or its weight in steps."""
-        (one,) = self.contributions(None, schema, noise)
-        return Basis([(one,)], self.largest_weight(schema) / one)
+        (steps,) = self.contributions(None, schema, noise)
+        return Basis([(steps,)], self.largest_weight(schema) / steps)
 
     def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return 1, or 1 in steps where rows have weights."""

@@ -211,9 +211,9 @@ class FrameQuery(Question[Answer]):
 
     def __str__(self) -> str:
         column = self.statistic.column
-        words = self.statistic.name + ("" if column is None else f" of {column}")
+        title = self.statistic.name + ("" if column is None else f" of {column}")
         weight = self.statistic.weight
-        return self._words(words + ("" if weight is None else f" weighted by {weight}"))
+        return self._words(title + ("" if weight is None else f" weighted by {weight}"))
 
     def _released(
         self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None

@@ -27,7 +27,7 @@ from algorithms.frames.formulas import Formula
 from dp_attest.public_names import nearest_name
 
 if TYPE_CHECKING:
-    from algorithms.frames.private_joins import PrivateJoin
+    from algorithms.frames.joins import PrivateJoin
 
 ROWS = IntegerRange(1, 2**20)
 HASH = "hash"  # rows of a person are in the order of a hash of what they have
@@ -280,7 +280,7 @@ class Schema:
           DiscreteLaplace noise of scale 3 rows
           costs epsilon 1
         """  # noqa: E501
-        from algorithms.frames.private_joins import private_join
+        from algorithms.frames.joins import private_join
 
         if not isinstance(other, Schema):
             raise ParameterError("other", type(other), "the Schema of the second table")
@@ -291,8 +291,8 @@ class Schema:
             raise ParameterError("on", on, allowed)
         if not isinstance(rows_per_key, tuple | list) or len(rows_per_key) != 2:
             raise ParameterError("rows_per_key", rows_per_key, "a pair, one for each table: (3, 1)")
-        first, second = (ROWS.check("rows_per_key", limit) for limit in rows_per_key)
-        joined = private_join(self, other, pairs, (first, second))
+        limits = [ROWS.check("rows_per_key", limit) for limit in rows_per_key]
+        joined = private_join(self, other, pairs, (limits[0], limits[1]))
         return Schema(
             {**self.columns, **other.columns},
             self.person if joined.by_person else None,
@@ -367,9 +367,9 @@ class Schema:
         tuple
             The column itself and its kind; of a public table the column of the keys.
         """
-        found = self.formulas.get(name)
-        if isinstance(found, LookedUp | JoinKey):
-            return found.on, found
+        source = self.formulas.get(name)
+        if isinstance(source, LookedUp | JoinKey):
+            return source.on, source
         return name, self.kind(name)
 
     def join_public(
@@ -403,7 +403,7 @@ class Schema:
         >>> visits.columns["region"].labels
         ('north', 'south')
         """
-        from algorithms.frames.public_tables import looked_up
+        from algorithms.frames.joins import looked_up
 
         if not isinstance(on, str):
             raise ParameterError("on", type(on), "the name of a column")
@@ -411,12 +411,12 @@ class Schema:
             raise ParameterError(
                 "schema", "of two private tables", "joined with public ones before"
             )
-        found = looked_up(table, on, columns)
-        for name in found:
+        sources = looked_up(table, on, columns)
+        for name in sources:
             if name in self.columns:
                 allowed = "without columns that the schema has: columns=[...] names some"
                 raise ParameterError("table", name, allowed)
-        return self.with_sources(found)
+        return self.with_sources(sources)
 
     @classmethod
     def from_toml(cls, path: str) -> Self:

@@ -71,7 +71,7 @@ class Source:
 def source_of(frame: Any, reading: Reading) -> Source:
     """Return the rows of a frame that count."""
     if reading.schema.joined is not None:
-        from algorithms.frames.private_joins import joined_source
+        from algorithms.frames.joins import joined_source
 
         return joined_source(frame, reading)
     if is_partitioned(frame):
@@ -395,11 +395,11 @@ def joined_pieces(query: Join, first: int, pieces: Sequence[Any]) -> Any:
     """Return what a query makes of the first pieces, of one table, and of the others."""
     import pandas as pd
 
-    left, right = (
+    left_rows, right_rows = (
         nw.from_native(pd.concat(part, ignore_index=True)).lazy()
         for part in (pieces[:first], pieces[first:])
     )
-    return query(left, right).collect().to_native()
+    return query(left_rows, right_rows).collect().to_native()
 
 
 def cut_pieces(reading: Reading, pieces: Sequence[Any]) -> Any:

@@ -26,7 +26,7 @@ class LookedUp(ColumnKind):
         The column of the frame that has the key.
     keys : tuple of str or int
         The keys of the table, all different.
-    found : tuple
+    table_values : tuple
         What the table has for each key, as an engine has it: texts, or floats within the bounds.
     table_kind : ColumnKind
         The kind of the column of the table.
@@ -36,7 +36,7 @@ class LookedUp(ColumnKind):
 
     on: str
     keys: tuple[str | int, ...]
-    found: tuple[str | float, ...]
+    table_values: tuple[str | float, ...]
     table_kind: ColumnKind
 
     @property
@@ -65,8 +65,10 @@ class LookedUp(ColumnKind):
 
     def declared(self, column: nw.Expr) -> nw.Expr:
         """Return what the table has for the keys."""
-        dtype = nw.Float64 if isinstance(self.found[0], float) else nw.String
-        return column.replace_strict(self.texts, self.found, default=None, return_dtype=dtype)
+        dtype = nw.Float64 if isinstance(self.table_values[0], float) else nw.String
+        return column.replace_strict(
+            self.texts, self.table_values, default=None, return_dtype=dtype
+        )
 
     @property
     def rule(self) -> str:

@@ -1,15 +1,22 @@
-"""Joins of two private tables: rows of equal keys, of which each table gives a few for each key.
+"""Joins of a frame with a public table, and of two private tables.
 
-Of each table the first rows of a person count, then the first rows of each key, in the order of a
-hash.  So a person who comes or goes exchanges a bounded number of joined rows; where the key names
-the person, the joined rows of a person follow from that person's rows alone.
+Of a public table each row finds one row at most, by its key: so a person moves sums by what she
+moved before, and the domains of the new columns are those of the table.
+
+Two private tables are joined by rows of equal keys.  Of each the first rows of a person count, then
+the first rows of each key, in the order of a hash.  So a person who comes or goes exchanges a
+bounded number of joined rows; where the key names the person, the joined rows of a person follow
+from that person's rows alone.
 
 References: Wilson et al. (2020), and Tumult Analytics, who cut rows so; docs/proofs/frames.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast, final
@@ -19,12 +26,115 @@ import narwhals as nw
 from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
+from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
-from algorithms.frames.columns.lookups import JoinKey
+from algorithms.frames.columns.kinds import DROP, ColumnKind
+from algorithms.frames.columns.labels import Category, Flag
+from algorithms.frames.columns.lookups import JoinKey, LookedUp
+from algorithms.frames.columns.numbers import WHOLE_BOUND, Integer, Number
 from algorithms.frames.formulas import MISSING, Formula
 from algorithms.frames.rows import PERSON, RANK, Reading, first_rows
-from algorithms.frames.schema import HASH, Schema
-from algorithms.frames.sources import Source, source_of
+from algorithms.frames.schema import HASH, Schema, near
+from algorithms.frames.sources import Source, prepared, source_of
+
+EXACT_WHOLE = 2**53  # keys beyond it may be one float
+
+
+def looked_up(
+    table: Any, on: str, columns: Iterable[str] | Mapping[str, ColumnKind] | None
+) -> dict[str, LookedUp]:
+    """Return how each column of a public table is read, by its name.
+
+    ``columns`` names some of them, or gives their kinds; those of all others follow from the
+    values.
+    """
+    opened: Any = nw.from_native(table, pass_through=True)
+    if not isinstance(opened, nw.DataFrame | nw.LazyFrame):
+        raise ParameterError("table", type(table), "a data frame of pandas, polars, Arrow or such")
+    rows = opened.collect() if isinstance(opened, nw.LazyFrame) else opened
+    named = rows.columns if columns is None else [columns] if isinstance(columns, str) else columns
+    names = [name for name in named if name != on]
+    for name in (on, *names):
+        if name not in rows.columns:
+            raise ParameterError("table", name, f"with that column{near(name, rows.columns)}")
+    if not names:
+        raise ParameterError("columns", names, f"of the table, other than {on!r}")
+    keys = keys_of_table(rows[on])
+    declared = columns if isinstance(columns, Mapping) else {}
+    read_as = {}
+    for name in names:
+        kind = declared[name] if name in declared else kind_of(rows[name])
+        if not isinstance(kind, Number | Integer | Date | Flag | Category):
+            allowed = "a Number, an Integer, a Date, a Flag or a Category"
+            raise ParameterError(f"columns[{name!r}]", kind, allowed)
+        # Rows of the table are read as those of a frame are: the same values count as the same.
+        reading = Reading((on, name), None, Schema({on: keys, name: kind}))
+        try:
+            source = Source(reading.counted(reading.read(prepared(table_of(rows), reading))))
+            values = source.columns()
+        except Exception as error:
+            raise ParameterError(f"table, column {name!r}", kind, f"so: {error}") from None
+        if not values["c0"].size:
+            raise ParameterError(f"table, column {name!r}", [], "a column with values for keys")
+        label_of = dict(zip(keys.texts, keys.labels, strict=True))
+        labels = tuple(label_of[text] for text in values["c0"].tolist())
+        read_as[name] = LookedUp(on, labels, tuple(values["c1"].tolist()), kind)
+    return read_as
+
+
+def table_of(rows: nw.DataFrame[Any]) -> Any:
+    """Return the table as the library has it, with rows counted from 0 on."""
+    native = rows.to_native()
+    return native.reset_index(drop=True) if rows.implementation.is_pandas() else native
+
+
+def values_of(column: nw.Series[Any]) -> list[Any]:
+    """Return the values of a column that are not missing; NaN is."""
+    values = column.drop_nulls().to_list()
+    return [v for v in values if not (isinstance(v, float) and math.isnan(v))]
+
+
+def keys_of_table(column: nw.Series[Any]) -> Category:
+    """Return the kind of a column whose labels are the keys of a table; refuse repeated ones."""
+    labels = values_of(column)
+    kinds = {type(label) for label in labels}
+    if len(kinds) != 1 or not kinds <= {str, int}:
+        allowed = "a column of texts, or of whole numbers, that has a key for each row"
+        raise ParameterError(f"table, column {column.name!r}", column.dtype, allowed)
+    repeated = [key for key, times in Counter(labels).items() if times > 1]
+    if repeated:
+        allowed = "in one row of the table: a row of the frame would count more than once"
+        raise ParameterError(f"table, key of {column.name!r}", repeated[0], allowed)
+    if kinds == {int} and max(map(abs, labels)) > EXACT_WHOLE:
+        allowed = "below 2^53 in size, or texts: larger keys may be one float"
+        raise ParameterError(f"table, key of {column.name!r}", max(labels, key=abs), allowed)
+    return Category(labels)
+
+
+def kind_of(column: nw.Series[Any]) -> ColumnKind:
+    """Return the kind of a column of a public table, whose domain is that of its values."""
+    values = values_of(column)
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return Flag()
+    if kinds == {str}:
+        if DROP not in values:
+            return Category(sorted(set(values)))
+    elif kinds and all(issubclass(kind, dt.date) for kind in kinds):
+        days = [value.date() if isinstance(value, dt.datetime) else value for value in values]
+        if min(days) < max(days):
+            return Date(min(days).isoformat(), max(days).isoformat())
+    elif kinds and kinds <= {int, float}:
+        low, high = min(values), max(values)
+        if kinds == {int} and low < high and max(-low, high) <= WHOLE_BOUND.high:
+            return Integer(low, high)
+        if low < high and math.isfinite(low) and math.isfinite(high):
+            return Number(low, high)
+    allowed = (
+        f"of labels, or of numbers or dates that differ: columns={{{column.name!r}: ...}} gives "
+        "its kind"
+    )
+    raise ParameterError(f"table, column {column.name!r}", column.dtype, allowed)
 
 
 @final
@@ -52,12 +162,14 @@ class PrivateJoin:
     @property
     def rows_per_person(self) -> int:
         """How many joined rows a person has, or how many are exchanged for a person, at most."""
-        (left, right), (left_rows, right_rows) = self.schemas, self.rows_per_key
-        of_left, of_right = left.rows_per_person * right_rows, right.rows_per_person * left_rows
+        (left_limit, right_limit) = self.rows_per_key
+        left_schema, right_schema = self.schemas
+        of_left = left_schema.rows_per_person * right_limit
+        of_right = right_schema.rows_per_person * left_limit
         if self.by_person:
             return min(of_left, of_right)
         # Where persons are exchanged, one goes and another comes.
-        persons = 2 if left.relation is Adjacency.REPLACE_ONE else 1
+        persons = 2 if left_schema.relation is Adjacency.REPLACE_ONE else 1
         return persons * (of_left + of_right)
 
     def used(self, side: int, names: Sequence[str]) -> tuple[str, ...]:
@@ -104,18 +216,20 @@ class PrivateJoin:
         """Whose rows are whose, in words."""
         return ", ".join(
             ("each row" if schema.person is None else f"column {schema.person!r}")
-            + f" of the {place} table"
-            for schema, place in zip(self.schemas, ("first", "second"), strict=True)
+            + f" of the {position} table"
+            for schema, position in zip(self.schemas, ("first", "second"), strict=True)
         )
 
     def __str__(self) -> str:
         names = [self.schemas[0].read_from(key)[0] for key in self.keys]
         names += [str(self.schemas[0].person)] if self.by_person else []
-        first, second = self.rows_per_key
-        words = f"joined on {', '.join(names)}: of a key the first {first} and {second} rows"
+        left_limit, right_limit = self.rows_per_key
+        text = (
+            f"joined on {', '.join(names)}: of a key the first {left_limit} and {right_limit} rows"
+        )
         if self.by_person:
-            return words
-        return f"{words}; a person exchanges {self.rows_per_person} joined rows at most"
+            return text
+        return f"{text}; a person exchanges {self.rows_per_person} joined rows at most"
 
 
 def private_join(
@@ -134,9 +248,11 @@ def private_join(
             if isinstance(kind, Key):
                 allowed = "a Category in a join of private tables, or a column of on= alone"
                 raise ParameterError(f"column {column!r}", kind, allowed)
-    both = sorted(set(left.columns) & set(right.columns))
-    if both:
-        raise ParameterError("other", both, "a schema with other columns: rename those of a table")
+    shared_columns = sorted(set(left.columns) & set(right.columns))
+    if shared_columns:
+        raise ParameterError(
+            "other", shared_columns, "a schema with other columns: rename those of a table"
+        )
     by_person = None not in {left.person, right.person} and on.get(str(left.person)) == right.person
     pairs = [pair for pair in on.items() if not (by_person and pair[0] == left.person)]
     keys = tuple(f"key {i}" for i in range(len(pairs)))
@@ -163,8 +279,8 @@ def joined_source(frames: Mapping[str, Any], reading: Reading) -> Source:
         return first_rows(rows, [HASH, *columns], limit, matched).drop(HASH, RANK)
 
     def joined_rows(left: nw.LazyFrame[Any], right: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        left, right = map(few, (left, right), join.rows_per_key)
-        rows = left.join(right, on=matched, how="inner")
+        few_left, few_right = map(few, (left, right), join.rows_per_key)
+        rows = few_left.join(few_right, on=matched, how="inner")
         if reading.where is not None:
             rows = rows.filter(reading.where.holds(reading.values, schema))
         return reading.cut(rows)
