@@ -125,6 +125,8 @@ class BoundsQuery(Question[BoundsAnswer]):
         The privacy that the answer may cost.
     confidence : float
         Probability that no bin without rows is taken for one with rows.
+    keys : tuple of Axis
+        None: the bounds are those of all rows.
 
     Examples
     --------

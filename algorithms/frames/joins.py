@@ -172,31 +172,34 @@ class PrivateJoin:
         persons = 2 if left_schema.relation is Adjacency.REPLACE_ONE else 1
         return persons * (of_left + of_right)
 
-    def used(self, side: int, names: Sequence[str]) -> tuple[str, ...]:
-        """Return what is read of one of the tables: of these columns those that it has, and keys.
+    def side(self, side: int, joined: Schema) -> Schema:
+        """Return the schema of one of the tables, with the kinds that the joined rows have.
 
         Parameters
         ----------
         side : int
             0 or 1.
-        names : sequence of str
-            Columns of the joined rows.
+        joined : Schema
+            Of the joined rows: what moves their sums is bounded by its kinds.
 
         Returns
         -------
-        tuple of str
-            Their names.
+        Schema
+            With the keys of the join.
         """
-        schema = self.schemas[side]
-        return (*self.keys, *(name for name in names if name in schema.columns))
+        table = self.schemas[side]
+        columns = {name: joined.columns.get(name, kind) for name, kind in table.columns.items()}
+        return table.with_columns(columns)
 
-    def check_frames(self, facts: FrameFacts | None, names: Sequence[str]) -> None:
+    def check_frames(self, facts: FrameFacts | None, joined: Schema, names: Sequence[str]) -> None:
         """Refuse two tables whose columns are not those of the schemas.
 
         Parameters
         ----------
         facts : FrameFacts or None
             What is public of the tables.
+        joined : Schema
+            Of the joined rows.
         names : sequence of str
             The columns that a statistic reads.
         """
@@ -204,8 +207,13 @@ class PrivateJoin:
         if len(tables) != len(self.schemas):
             allowed = "a ledger on both tables: Filter({'visits': visits, 'owners': owners}, ...)"
             raise ParameterError("ledger", f"{len(tables)} tables", allowed)
-        for side, (schema, table) in enumerate(zip(self.schemas, tables, strict=True)):
-            schema.check_frame(table, self.used(side, names))
+        schemas = [self.side(side, joined) for side in range(len(tables))]
+        for name in names:
+            if not any(name in schema.columns for schema in schemas):
+                raise ParameterError("column", name, "of one of the tables when they were joined")
+        for schema, table in zip(schemas, tables, strict=True):
+            own_names = [name for name in names if name in schema.columns]
+            schema.check_frame(table, [*self.keys, *own_names])
         types = {t.types[s.person] for s, t in zip(self.schemas, tables, strict=True) if s.person}
         if self.by_person and len(types) > 1:
             allowed = "of one type in both tables, as they are joined by it"
@@ -290,8 +298,8 @@ def joined_source(frames: Mapping[str, Any], reading: Reading) -> Source:
 
 def side_of(reading: Reading, side: int) -> tuple[Reading, dict[str, str]]:
     """Return what is read of one of two tables, and the names that its columns get there."""
-    join = cast("PrivateJoin", reading.schema.joined)
-    table, read_for = join.schemas[side], reading.read_for
+    join, read_for = cast("PrivateJoin", reading.schema.joined), reading.read_for
+    table = join.side(side, reading.schema)
     # A flag whether a value is missing is a column of the table that follows from it.
     flags = {c: Formula(MISSING, (n,)) for c, n in read_for.items()
              if c[0] == "n" and n in table.columns}  # fmt: skip

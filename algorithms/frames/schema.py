@@ -141,6 +141,12 @@ class Schema:
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "groups_per_person", groups_per_person)
         object.__setattr__(self, "joined", joined)
+        for name in columns.keys() & self.formulas.keys():
+            source = self.formulas[name]
+            kind = source.kind(self.kind) if isinstance(source, Formula) else source.declared_kind
+            if columns[name] != kind:  # rows are not clipped once more, so others would be beyond
+                allowed = f"left as it follows from others, {kind}: derive or join it anew"
+                raise ParameterError(f"columns[{name!r}]", columns[name], allowed)
 
     def __hash__(self) -> int:
         facts = {**self._facts, "formulas": tuple(self.formulas.items())}
@@ -206,7 +212,7 @@ class Schema:
         self.kind(name)
         columns = {**self.columns, name: kind}
         for derived, formula in self.formulas.items():
-            if isinstance(formula, Formula):
+            if isinstance(formula, Formula) and derived != name:
                 columns[derived] = formula.kind(columns.__getitem__)
         return self.with_columns(columns)
 
@@ -315,7 +321,7 @@ class Schema:
         Schema
             It protects the same.
         """
-        kinds = {n: getattr(source, "table_kind", source) for n, source in sources.items()}
+        kinds = {name: source.declared_kind for name, source in sources.items()}
         facts = {**self._facts, "formulas": {**self.formulas, **sources}}
         return Schema({**self.columns, **kinds}, **facts)
 
@@ -557,7 +563,8 @@ class Schema:
             )
             raise ParameterError("ledger", "arrays" if facts is None else "tables", allowed)
         if self.joined is not None:
-            self.joined.check_frames(facts, [*self.sources(used), *self.asked_missing(used)])
+            names = [*self.sources(used), *self.asked_missing(used)]
+            self.joined.check_frames(facts, self, names)
             return
         sources = dict(map(self.read_from, [*self.sources(used), *self.asked_missing(used)]))
         order = None if self.order == HASH else self.order

@@ -40,6 +40,11 @@ class LookedUp(ColumnKind):
     table_kind: ColumnKind
 
     @property
+    def declared_kind(self) -> ColumnKind:
+        """The kind of the column that is read so."""
+        return self.table_kind
+
+    @property
     def missing(self) -> Any:
         """What a row without a key of the table counts as, or "drop"."""
         return self.table_kind.missing
@@ -85,6 +90,11 @@ class JoinKey(ColumnKind):
     types: ClassVar[str] = Key.types
 
     on: str
+
+    @property
+    def declared_kind(self) -> JoinKey:
+        """The kind of the column that is read so."""
+        return self
 
     @property
     def missing(self) -> str:

@@ -20,6 +20,7 @@ from algorithms.frames import (
     Key,
     Number,
     Schema,
+    bounds,
     col,
     count,
     mean,
@@ -343,6 +344,8 @@ STRANGE = pd.DataFrame({"shop": ["a", "a"], "x": [1, 2], "y": ["u", "v"], "z": [
     (asked(count(epsilon=1.0), BY_SHOP, on("polars", TABLE)), "a ledger on both tables"),
     (asked(count(epsilon=1.0), A.join_private(B, "shp", **FEW)), "did you mean 'shop'"),
     (asked(count(epsilon=1.0), A.join_private(B, {"shop": "age"}, **FEW)), "of a type that is"),
+    (asked(count("new", epsilon=1.0), BY_SHOP.with_columns({"new": Number(0, 1)})),
+     "of one of the tables when they were joined"),
     (lambda: Filter({"a": on("polars", TABLE), "b": TABLE}, Budget(1.0)), "of one library"),
 ])  # fmt: skip
 def test_refusals(make, words):
@@ -355,6 +358,33 @@ def test_persons_of_two_types_are_not_joined():
     texts = second.set_column(0, "own", second["own"].cast(pa.string()))
     with pytest.raises(ParameterError, match="of one type in both tables"):
         asked(count(epsilon=1.0), BY_PERSON, two("polars", TABLE, texts))()
+
+
+@pytest.mark.parametrize("engine", ["polars", "DuckDB"])
+def test_closer_bounds_of_joined_columns_clip_the_rows(engine):
+    frames = two(engine, *PAIR)
+    closer = BY_SHOP.with_kind("cost", Number(0, 1)).with_kind("age", Number(-1, 2))
+    for column in ("cost", "age"):
+        query = sum_(column, epsilon=1.0)
+        rows = count(column, epsilon=1.0).sums(frames, closer, "laplace")
+        unit = query.statistic.basis(closer, "laplace").unit
+        assert abs(query.sums(frames, closer, "laplace") * unit) <= 2 * rows
+    unknown = BY_SHOP.with_kind("cost", Number.unknown())
+    ends = bounds("cost", epsilon=50.0).release(Filter(frames, Budget(99.0), rng=0), unknown)
+    assert ends.value[1] == 64
+    mean_cost = mean("cost", epsilon=1.0)
+    expected = mean_cost.mechanism(BY_SHOP)
+    assert mean_cost.mechanism(ends.bounded(unknown)) == expected
+
+
+@pytest.mark.parametrize("schema", [
+    PUBLIC, Schema(VISITS).derive(rent=2 * col("cost")),
+], ids=["of a table", "of a formula"])  # fmt: skip
+def test_columns_that_follow_from_others_keep_their_domains(schema):
+    with pytest.raises(ParameterError, match="derive or join it anew"):
+        schema.with_columns({**schema.columns, "rent": Number(0, 1)})
+    with pytest.raises(ParameterError, match="derive or join it anew"):
+        schema.with_kind("rent", Number(0, 1))
 
 
 def test_a_regression_of_joined_rows_moves_by_exchanged_rows():
