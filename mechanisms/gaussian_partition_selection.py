@@ -79,15 +79,26 @@ class GaussianPartitionSelection(KeySelection):
     ) -> NDArray[np.bool_]:
         """Return ``size`` rows of draws, one for every weight: whether its key is kept."""
         noise = IntegerNoise(self._steps, power=2).draw(size * counts.size, source)
-        kept: NDArray[np.bool_] = noise.reshape(size, counts.size) >= self.threshold - counts
-        return kept & (counts > 0)
+        reaches: NDArray[np.bool_] = noise.reshape(size, counts.size) >= self.threshold - counts
+        return reaches & (counts > 0)
 
-    def _keep_probability(self, counts: NDArray[np.int64]) -> Array:
-        """Return the chances of whole noise, whose sums are integrals between half steps."""
+    def chances(self, counts: NDArray[np.int64]) -> Array:
+        """Return the chances of whole noise, whose sums are integrals between half steps.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int
+            Checked counts, at least 0.
+
+        Returns
+        -------
+        numpy.ndarray
+            Probabilities, to nearest.
+        """
         from scipy.special import ndtr
 
-        chance: Array = ndtr((counts - self.threshold + 0.5) / self._steps)
-        return np.where(counts > 0, chance, 0.0)
+        probabilities: Array = ndtr((counts - self.threshold + 0.5) / self._steps)
+        return np.where(counts > 0, probabilities, 0.0)
 
     @property
     def _steps(self) -> float:
@@ -152,7 +163,7 @@ def threshold_of(scale: float, delta: float, keys: int) -> int:
     """
     from scipy.special import ndtri
 
-    held = np.arange(1, keys + 1)
-    chance = -np.expm1(np.log1p(-delta) / held) * (1 - 1e-12)
+    key_numbers = np.arange(1, keys + 1)
+    chance = -np.expm1(np.log1p(-delta) / key_numbers) * (1 - 1e-12)
     reach = np.ceil(np.maximum(-ndtri(chance), 0.0) * scale * (1 + 1e-12)).astype(np.int64) + 1
-    return int(np.max(reach + key_weight(held)))
+    return int(np.max(reach + key_weight(key_numbers)))

@@ -91,8 +91,19 @@ class PartitionSelection(KeySelection):
         ]
         return coins
 
-    def _keep_probability(self, counts: NDArray[np.int64]) -> Array:
-        """Return the share of the words that keep a key."""
+    def chances(self, counts: NDArray[np.int64]) -> Array:
+        """Return the share of the words that keep a key.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int
+            Checked counts, at least 0.
+
+        Returns
+        -------
+        numpy.ndarray
+            Probabilities, to nearest.
+        """
         probabilities: Array = self._words[np.minimum(counts, self._words.size - 1)] / float(WORDS)
         return probabilities
 

@@ -36,7 +36,7 @@ def half_width(mechanism: Noise, confidence: float, numbers: int = 1) -> int:
     """Return the least whole h with P(|noise| <= h) >= confidence, of a sum of so many numbers."""
     outside, scale = 1 - confidence, mechanism.scale
     if numbers > 1:
-        return _half_width_of_sum(mechanism, confidence, numbers)
+        return sum_half_width(mechanism, confidence, numbers)
     if isinstance(mechanism, DiscreteLaplace):
         # P(|k| > h) = 2 q^{h+1} / (1 + q) with q = e^{-1 / scale}, solved for h.
         scale = mechanism.drawn_scale
@@ -51,7 +51,7 @@ def half_width(mechanism: Noise, confidence: float, numbers: int = 1) -> int:
 
 
 @lru_cache(maxsize=256)
-def _half_width_of_sum(mechanism: Noise, confidence: float, numbers: int) -> int:
+def sum_half_width(mechanism: Noise, confidence: float, numbers: int) -> int:
     """Return about the least whole h for a sum, by its characteristic function.
 
     Noise whose sum deviates by more than `LATTICE` counts as noise on wider steps, one step more.

@@ -106,7 +106,10 @@ def selections_of(
         return (once,)
     persons = 2 if schema.relation is Adjacency.REPLACE_ONE else 1
     rounds = min(
-        (rounds_of(SHARE * epsilon, delta, keys_each, persons, own) for own in OWN_SHARES),
+        (
+            rounds_of(SHARE * epsilon, delta, keys_each, persons, own_share)
+            for own_share in OWN_SHARES
+        ),
         key=lambda selections: persons_needed(selections[-1]),
     )
     return rounds if persons_needed(rounds[-1]) <= persons_needed(once) else (once,)
@@ -235,8 +238,8 @@ def key_counts(
         once = once_a_person(named, {"key": reading.values[key]}, schema, keys_each, weighs)
         if not weighs:
             return once
-        held = once.group_by(PERSON).agg(nw.col(RANK).max().alias("held"))
-        return once.join(held, on=PERSON, how="inner")
+        numbers = once.group_by(PERSON).agg(nw.col(RANK).max().alias("held"))
+        return once.join(numbers, on=PERSON, how="inner")
 
     same = {name: nw.col(name) for name in (("key", "held") if weighs else ("key",))}
     pairs = source_of(frame, reading).then(pairs_of).then(partial(grouped, groups=same, sums={}))

@@ -184,10 +184,10 @@ class KeyWeightValues(KeyCountValues):
         weights = np.asarray(value).item().counts.copy()
         changes = [-1, 1] if self.persons > 1 else [1 if rng.random() < 0.5 else -1]
         for change in changes:
-            held = int(rng.integers(1, min(self.keys, weights.size) + 1))
-            moved = rng.permutation(weights.size)[:held]
-            if change > 0 or (weights[moved] >= key_weight(held)).all():
-                weights[moved] += change * key_weight(held)
+            keys_held = int(rng.integers(1, min(self.keys, weights.size) + 1))
+            moved = rng.permutation(weights.size)[:keys_held]
+            if change > 0 or (weights[moved] >= key_weight(keys_held)).all():
+                weights[moved] += change * key_weight(keys_held)
         return KeyCounts(np.asarray(value).item().keys, weights)
 
 

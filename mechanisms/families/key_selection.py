@@ -43,8 +43,19 @@ class KeySelection(Mechanism):
         """Return ``size`` rows of draws, one for every count: whether its key is kept."""
 
     @abstractmethod
-    def _keep_probability(self, counts: NDArray[np.int64]) -> Array:
-        """Return the probability that a key is kept, of checked counts."""
+    def chances(self, counts: NDArray[np.int64]) -> Array:
+        """Return the probability that a key is kept.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray of int
+            Checked counts, at least 0.
+
+        Returns
+        -------
+        numpy.ndarray
+            Probabilities, to nearest.
+        """
 
     @property
     @abstractmethod
@@ -72,7 +83,7 @@ class KeySelection(Mechanism):
         holders = as_int64(counts, COUNTS)
         if (holders < 0).any():
             raise PrivateValueError("counts", COUNTS)
-        return self._keep_probability(holders)
+        return self.chances(holders)
 
     def release(self, value: Any, rng: Rng = None, size: int | None = None) -> Any:
         """Return the kept keys; see `Mechanism.release`."""
