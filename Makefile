@@ -9,7 +9,7 @@ MUTANTS_READY := .venv-mutants/.ready
 # what both ends of the declared versions run: the parts that lean on other packages most
 ENDS_EXTRAS := plot,cluster,postgres,verify,keys
 ENDS_TOOLS := pytest pytest-xdist hypothesis mpmath psutil click threadpoolctl
-ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees \
+ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees tests/dp_attest \
   tests/accountant/book/test_database_files.py tests/accountant/book/test_verification.py \
   $(filter-out %/test_plan_and_fit.py %/test_training.py, \
     $(wildcard tests/accountant/cli/test_*.py)) \

@@ -65,7 +65,10 @@ def _checked_array(argument: str, data: Any) -> NDArray[Any]:
         array = np.asarray(data)
     except ValueError:
         raise ParameterError(argument, type(data), "rectangular, not ragged") from None
-    if array.size == 0 or array.ndim == 0:
+    if array.ndim == 0:
+        allowed = "an array with one row a user, before the plan or the budget"
+        raise ParameterError(argument, type(data).__name__, allowed)
+    if array.size == 0:
         raise ParameterError(argument, array.shape, "an array with one row a user, not empty")
     if array.dtype.hasobject:
         raise ParameterError(argument, array.dtype, "an array of numbers, not of objects")

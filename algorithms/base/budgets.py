@@ -24,11 +24,16 @@ import numpy as np
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
-from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.domains import warn_of_large_delta
+from accountant.errors import (
+    BudgetExceeded,
+    ParameterError,
+    UnsupportedPlan,
+)
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.filters import Filter, FilterMeter
 from accountant.ledger.gate import QUESTION, answering
-from accountant.ledger.ledger import Ledger, warn_of_large_delta
+from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import first_array
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
@@ -160,7 +165,7 @@ def open_ledger(
         # Imported here: it imports scikit-learn, which audits of releases need not load.
         from algorithms.base.running_fits import refuse_transformers_in_front
 
-        refuse_transformers_in_front(estimator)
+        refuse_transformers_in_front(estimator, ledger)
     if ledger is None:
         refuse_repeats(estimator, plan)
     if is_private:
@@ -205,6 +210,12 @@ def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
         # A gate of a book charges its plan when it opens.  Nothing asks these rows.
         book.ledger(name, np.zeros(rows), plan).close()
     elif isinstance(ledger, Budget):
+        from algorithms.base.running_fits import steps_behind
+
+        # What a step of a pipeline spends is also spent by the estimator that learns from it.
+        for step in steps_behind(estimator):
+            if hasattr(step, "spending"):
+                step.spending().charge(ledger, plan)
         estimator.spending().charge(ledger, plan)
     elif isinstance(ledger, (Filter, BookLedger)):
         # Fewer rows are allowed: a fold of the data, as in cross-validation.

@@ -7,7 +7,7 @@ A fit checks its data, makes a plan of all releases, pays for the plan, and gets
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -24,6 +24,7 @@ from algorithms.base.budgets import Spending, open_ledger
 from algorithms.base.fit_data import fills_features
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 from algorithms.base.signal import warn_no_signal
+from dp_attest.calls import TeachingClass
 
 PlanT = TypeVar("PlanT", bound=Plan)
 
@@ -31,7 +32,7 @@ PlanT = TypeVar("PlanT", bound=Plan)
 # A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks
 # for.  Estimators are equal to themselves alone, and scikit-learn shows them, hence eq=False and
 # repr=False.
-class PrivateEstimator(BaseEstimator, ABC):
+class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
     """An estimator that is fitted through a ledger.
 
     A subclass defines `plan` and `run`; its ``fit`` checks the data, makes the plan, and runs the
@@ -50,7 +51,8 @@ class PrivateEstimator(BaseEstimator, ABC):
 
     A fit behind a transformer that learns from the private data is refused (in a ``Pipeline``, or
     of targets in a ``TransformedTargetRegressor``): no plan covers what that learns.
-    `BoundsScaler` scales by public bounds.  What was fitted outside of a pipeline is not seen.
+    `BoundsScaler` scales by public bounds, and `PrivateScaler` is let through where both draw on
+    one ``ledger``.  What was fitted outside of a pipeline is not seen.
 
     Attributes
     ----------
@@ -126,7 +128,10 @@ class PrivateEstimator(BaseEstimator, ABC):
             noise += "; noise exceeds any signal at this shape"
         protected = self._fitted_adjacency.difference
         guarantee = f"{format_guarantee(epsilon, self.delta)}: {protected}"
-        return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
+        values = {name: getattr(self, name, None) for name in ("x_bound", "y_bound", "row_bound")}
+        stated = ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+        clipped = f"records are clipped to {stated}" if stated and " clipped" not in noise else ""
+        return f"{type(self).__name__}: {'; '.join(filter(None, (guarantee, noise, clipped)))}"
 
     def _noise_summary(self) -> str:
         """Return a description of the noise; empty if there is none."""

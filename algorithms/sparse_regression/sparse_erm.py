@@ -6,6 +6,7 @@ References: Wang & Xu (2021), Algorithm 3.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import KW_ONLY, dataclass, replace
@@ -239,7 +240,16 @@ class SparseERM(PrivateRegressor):
         """Fit on features and targets; see `PrivateRegressor.fit`."""
         logistic = LOSS.check("loss", self.loss) == "logistic"
         if logistic:
+            type_of_labels = getattr(y, "dtype", None)
             self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
+            if self.classes_.dtype.kind in "iu" and getattr(type_of_labels, "kind", "") == "f":
+                # types are public; whether a label is none of the classes is not
+                message = (
+                    f"labels are of type {type_of_labels}, and classes are whole numbers: a label "
+                    f"that is none of {self.classes_.tolist()} counts as the first of them; give "
+                    "y.astype(int), or loss='squared' for numbers to predict"
+                )
+                warnings.warn(message, stacklevel=2)
         else:
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)

@@ -153,6 +153,8 @@ def test_commands_exist(page):
         "accountant": {*accountant.__main__.COMMANDS, "ledger", "receipt"},
         "audits": {*audits.__main__.COMMANDS, "low"},  # "low bits" is the name of a row
     }
+    for group, word in re.findall(r"dp-attest (account|audit) ([a-z]+)(?=[\s`\"|]|$)", text):
+        assert word in known["accountant" if group == "account" else "audits"], word
     for program, word in re.findall(r"python -m (\w+)((?: +\"?[a-z]+(?=[\s`\"|]|$))?)", text):
         programs = (
             *PACKAGES,

@@ -1,4 +1,4 @@
-"""``python -m accountant training``: the command's forms and errors."""
+"""``dp-attest account training``: the command's forms and errors."""
 
 import json
 

@@ -37,12 +37,16 @@ from mechanisms import Laplace
 USERS, FEATURES = 1100, 6
 LOCAL = LocalIHT(epsilon=2.0, sparsity=2, noise_bound=0.1, rounds=3, random_state=0)
 LABEL = LabelIHT(epsilon=1.0, delta=1e-3, sparsity=2, y_bound=2.0, rounds=4, random_state=0)
-CENTRAL = SparseERM(epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, classes=[-1, 1], random_state=0)
+CENTRAL = SparseERM(
+    epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, classes=[-1.0, 1.0], random_state=0
+)
 SAMPLED = SparseERM(
     epsilon=1.0, delta=1e-5, sparsity=2, rounds=4, rate=0.3, loss="squared", random_state=0
 )
 LASSO = PrivateLasso(epsilon=4.0, delta=1e-5, rounds=8, random_state=0)
-LOGISTIC = PrivateLogisticLasso(epsilon=4.0, delta=1e-5, rounds=8, classes=[-1, 1], random_state=0)
+LOGISTIC = PrivateLogisticLasso(
+    epsilon=4.0, delta=1e-5, rounds=8, classes=[-1.0, 1.0], random_state=0
+)
 ALL = pytest.mark.parametrize(
     "estimator",
     [LOCAL, LABEL, CENTRAL, SAMPLED, LASSO, LOGISTIC],
@@ -299,7 +303,7 @@ OF_THE_ERM = {"epsilon": 1.0, "delta": 1e-5, "sparsity": 3, "random_state": 0}
 
 @pytest.mark.parametrize(
     "made",
-    [SparseERM(rounds=2, classes=[-1, 1], **OF_THE_ERM), PrivateLasso(1.0, 1e-5, rounds=2),
+    [SparseERM(rounds=2, classes=[-1.0, 1.0], **OF_THE_ERM), PrivateLasso(1.0, 1e-5, rounds=2),
      LabelIHT(epsilon=1.0, delta=1e-5, sparsity=1, y_bound=1.0),
      LocalIHT(epsilon=1.0, sparsity=1, noise_bound=0.1)],
     ids=lambda one: type(one).__name__,

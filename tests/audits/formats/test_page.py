@@ -78,7 +78,7 @@ def test_no_report_says_private():
 def test_the_page_says_when_of_what_code_and_how_to_repeat_it():
     made = replace(result(row()), date="2026-01-02 03:04:05+00:00", code="SHA-256 abc of x")
     html = to_html(made)
-    for words in ("<td>2026-01-02 03:04:05+00:00", "<td>SHA-256 abc of x", "<code>python -m audits",
+    for words in ("<td>2026-01-02 03:04:05+00:00", "<td>SHA-256 abc of x", "<code>dp-attest audit",
                   "code { user-select: all"):  # fmt: skip
         assert words in html
     assert "<th>date" not in to_html(result(row()))
