@@ -22,8 +22,6 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
-from accountant.errors import ParameterError
-from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat, Sequential
@@ -43,14 +41,14 @@ from algorithms.base.exact_minimum import (
 )
 from algorithms.base.fit_data import (
     checked_shape,
-    filled,
     generator_of,
     validated_data,
     validated_labelled_data,
+    with_weights,
 )
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.renamed_parameters import renamed_parameters
+from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
@@ -248,6 +246,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 
+    @renamed_arguments(weights="sample_weight")
     def fit(
         self,
         X: Any,
@@ -255,19 +254,15 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         executor: Executor | None = None,
         ledger: Any = None,
         *,
-        weights: Any = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit on features and labels; see `PrivateRegressor.fit`.
 
-        ``weights`` of records are clipped to [0, weight_bound]; None weighs every record alike.  A
-        weight of 2 is no second record: it has no noise of its own, and costs the same privacy.
+        ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  A weight
+        of 2 is no second record: it has no noise of its own, and costs the same privacy.
         """
-        if isinstance(X, Chunks) and weights is not None:
-            raise ParameterError("weights", type(weights), "None where data are chunks")
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
-        data: Any = X if y is None else (X, y)
-        if weights is not None:
-            data = (X, y, checked_weights(weights, X.shape[0]))
+        data = with_weights(self, X, y, sample_weight)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = GradientRounds.of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
@@ -374,11 +369,3 @@ def length_in_products(sizes: Sizes, mu: float) -> float:
     # 1 / p.  Hence, for s = 1, the norm over the mean eigenvalue is
     norm_over_mean = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
     return max(SHARES.shortened_to, math.sqrt(PRODUCT_NOISE / norm_over_mean))
-
-
-def checked_weights(weights: Any, records: int) -> Array:
-    """Return weights as numbers; a missing one counts as 0."""
-    numbers: Array = filled(weights)
-    if numbers.shape != (records,):
-        raise ParameterError("weights", numbers.shape, "numbers, one for each record")
-    return numbers.astype(np.float64)
