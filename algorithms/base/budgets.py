@@ -246,7 +246,7 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
     from algorithms.base.running_fits import repeated_fits
 
     repeats = repeated_fits()
-    if repeats is None or estimator.is_not_private(plan):
+    if repeats is None or repeats.fits == 1 or estimator.is_not_private(plan):
         return
     budget = Budget(estimator.epsilon, estimator.delta)
     fits = repeats.fits or 2  # two where the number is not known: the least that repeats

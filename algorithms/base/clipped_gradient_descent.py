@@ -115,10 +115,14 @@ class FeatureMap:
             distances = np.maximum(distances, 0.0) + room * (squares + of_centre)
             return np.asarray(np.sqrt(distances + self.intercept**2))
         if self.root is not None or self.centre is not None:
-            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
-            rows = rows if self.centre is None else rows - self.centre
-            rows = rows if self.root is None else np.einsum("ij,jk->ik", rows, self.root)
+            rows = self.mapped(rows)
         return row_lengths(rows, self.intercept)
+
+    def mapped(self, rows: Any) -> Array:
+        """Return the mapped rows without their constant; entries are clipped already."""
+        rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        rows = rows if self.centre is None else rows - self.centre
+        return rows if self.root is None else np.einsum("ij,jk->ik", rows, self.root)
 
     def gradient(self, rows: Any, slopes: Array) -> Array:
         """Return the sum of ``mapped row slopes'``, of the shape of theta."""

@@ -22,6 +22,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat, Sequential
@@ -46,12 +47,15 @@ from algorithms.base.fit_data import (
     validated_labelled_data,
     with_weights,
 )
+from algorithms.base.glm_losses import logistic_curvatures
+from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
+from algorithms.linear_models.closing_curvature import SQUARE_WEIGHT, close_curved
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
@@ -67,6 +71,7 @@ RATE = Interval(0.0, 1.0, "()")
 # These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
 # rests on them.
 SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
+SHARES_WITH_INTERVALS = SHARES._replace(curvature=0.1, closing=0.4, square_weight=SQUARE_WEIGHT)
 # A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
 # second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
@@ -119,6 +124,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         the share of it.
     rate : float or None
         Sampling probability of a record in a round; None takes all records.
+    intervals : bool
+        Whether `interval` is wanted, of two classes: it keeps half of the budget for the curvature
+        of the loss and a last gradient that clips hardly any record.
     relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
@@ -171,6 +179,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     row_bound: float | None = None
     weight_bound: float = 1.0
     rate: float | None = None
+    intervals: bool = False
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
@@ -193,8 +202,13 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             return Repeat(NoPrivacy(), 1)
         sizes, mu = self._sizes_and_mu(shape)
         rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
-        products = takes_products(sizes, mu, SHARES)
-        plan = private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
+        products, shares = takes_products(sizes, mu, SHARES), SHARES
+        if BOOLEAN.check("intervals", self.intervals):
+            if self._outputs() > 1 or not products:
+                allowed = "False: noise hides products of features, or classes are not two"
+                raise ParameterError("intervals", True, allowed)
+            shares = SHARES_WITH_INTERVALS
+        plan = private_plan((epsilon, delta), sizes, rounds, shares, products, relation, rate)
         return self._warned_plan(plan, features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
@@ -243,6 +257,10 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         # The released gradients are in units of the clip, so the step is multiplied by it.
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
         theta = descend(ledger, rounds.part, gradient, start, step, rounds.count)
+        if self.intervals:
+            self.closing_ = close_curved(
+                ledger, mapped, theta, logistic_residuals, logistic_curvatures, curvature, executor
+            )
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 
@@ -262,6 +280,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         of 2 is no second record: it has no noise of its own, and costs the same privacy.
         """
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
+        if self.intervals and sample_weight is not None:
+            allowed = "None where intervals are wanted: their errors are those of equal weights"
+            raise ParameterError("sample_weight", type(sample_weight), allowed)
         data = with_weights(self, X, y, sample_weight)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = GradientRounds.of(self.plan_).count
@@ -282,11 +303,39 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         scores = scores + self.intercept_
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
+    def interval(self, confidence: float = 0.95) -> Array:
+        """Return intervals for the coefficients of the least loss in the population.
+
+        They count the noise and the sampling of records; two classes, and ``intervals=True`` before
+        the fit.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability that an interval covers its coefficient, in (0, 1).
+
+        Returns
+        -------
+        numpy.ndarray of shape (features, 2)
+            Lower and upper ends; with an intercept a last row is its own.
+
+        Raises
+        ------
+        ParameterError
+            If the fit was without ``intervals``, or noise hides a direction of the features.
+        """
+        check_is_fitted(self)
+        CONFIDENCE.check("confidence", confidence)
+        if not hasattr(self, "closing_"):
+            raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
+        return normal_interval(*self.closing_.errors(), confidence)
+
     def _noise_summary(self) -> str:
         scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
-            f"gradients, after {len(self.plan_.parts) - 1} releases of moments; features beyond "
+            f"gradients, after {len(self.plan_.parts) - 1 - 2 * self.intervals} releases of "
+            "moments; features beyond "
             f"{self.x_bound:g} are clipped"
         )
 

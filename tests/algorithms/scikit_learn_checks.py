@@ -1,8 +1,8 @@
 """scikit-learn's checks of estimators, and which ones private estimators may fail, and why.
 
 Fits without privacy look at labels and at missing values as scikit-learn does, and pass every check
-whose minimum exists.  The checks of the array API need ``SCIPY_ARRAY_API=1`` before SciPy is imported, which
-changes SciPy: `test_array_api` runs them in a process of its own.
+whose minimum exists.  The checks of the array API need ``SCIPY_ARRAY_API=1`` before SciPy is
+imported, which changes SciPy: `test_array_api` runs them in a process of its own.
 """
 
 import os
