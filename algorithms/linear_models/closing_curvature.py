@@ -146,7 +146,9 @@ def close_curved(
     square = max(0.0, float(released[-1]) / SQUARE_WEIGHT) * norm**2
     eigenvalues, vectors = np.linalg.eigh(curvature)
     # Where noise hides the least eigenvalue, no intervals are handed out: see `errors`.
-    inverse = (vectors / np.maximum(eigenvalues, 1e-12 * max(eigenvalues[-1], 1e-300))) @ vectors.T
+    curvature_noise = unit * product_noise * math.sqrt(2 * size)
+    least = max(curvature_noise, 1e-12 * float(eigenvalues[-1]), 1e-100)
+    inverse = (vectors / np.maximum(eigenvalues, least)) @ vectors.T
     step = -norm * inverse @ released[:-1]
     # The covariance of what the step sees: of noise, of sampling, and of the noise t of H on the
     # step d, t^2 / 2 (|d|^2 I + d d').
@@ -162,5 +164,5 @@ def close_curved(
         to_clipped @ (theta[:, 0] + step),
         to_clipped_step @ covariance @ to_clipped_step.T,
         eigenvalues,
-        unit * product_noise * math.sqrt(2 * size),
+        curvature_noise,
     )

@@ -55,7 +55,7 @@ from algorithms.base.renamed_parameters import renamed_arguments, renamed_parame
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
-from algorithms.linear_models.closing_curvature import SQUARE_WEIGHT, close_curved
+from algorithms.linear_models.closing_curvature import SQUARE_WEIGHT, CurvedClosing, close_curved
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
@@ -284,6 +284,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             allowed = "None where intervals are wanted: their errors are those of equal weights"
             raise ParameterError("sample_weight", type(sample_weight), allowed)
         data = with_weights(self, X, y, sample_weight)
+        self.closing_: CurvedClosing | None = None
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = GradientRounds.of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
@@ -326,7 +327,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         """
         check_is_fitted(self)
         CONFIDENCE.check("confidence", confidence)
-        if not hasattr(self, "closing_"):
+        if self.closing_ is None:
             raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
         return normal_interval(*self.closing_.errors(), confidence)
 
