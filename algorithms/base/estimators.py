@@ -21,6 +21,7 @@ from accountant.ledger.ledger import Ledger
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan
 from algorithms.base.budgets import Spending, open_ledger
+from algorithms.base.caller import NAMED, naming_the_class
 from algorithms.base.fit_data import fills_features
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 from algorithms.base.signal import warn_no_signal
@@ -72,6 +73,13 @@ class PrivateEstimator(BaseEstimator, ABC):
     non_private: bool = False
     neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # used if the plan states no relation
     _fitted_adjacency: Adjacency  # the neighbours of the fit, whatever the parameters are now
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        for name in NAMED:
+            method = vars(cls).get(name)
+            if callable(method) and not getattr(method, "__isabstractmethod__", False):
+                setattr(cls, name, naming_the_class(method))
 
     @abstractmethod
     def plan(self, shape: tuple[int, ...]) -> Plan:

@@ -16,6 +16,7 @@ from accountant.losses.finite_pair import PairLoss
 from accountant.numerics import Array
 from accountant.plans.declared_releases import declare_release, parts_of
 from accountant.plans.plan import Item, Plan, Release
+from algorithms.base.caller import level_of_caller
 
 INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))  # no outcome is possible on both neighbours
 
@@ -78,4 +79,4 @@ def checked_epsilon(epsilon: object, non_private: object) -> float:
 def warn_not_private(estimator: Any, subject: str) -> None:
     """Warn that an output is not private; ``subject`` names it, with its verb."""
     message = f"{type(estimator).__name__}: {subject} NOT private (non_private=True)"
-    warnings.warn(message, NotPrivateWarning, stacklevel=3)
+    warnings.warn(message, NotPrivateWarning, stacklevel=level_of_caller())

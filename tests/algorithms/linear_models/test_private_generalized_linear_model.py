@@ -222,3 +222,50 @@ WRONG = [
 def test_wrong_settings_are_refused(settings, message):
     with pytest.raises(ParameterError, match=message):
         PrivateGeneralizedLinearModel(**CLAIM | settings).fit(X, NORMAL)
+
+
+def held_out_scores(loss, records, features, epsilon, seed):
+    """The explained shares of new records: of a private fit, of scikit-learn's."""
+    rng = np.random.default_rng((seed, records, features))
+    x = rng.uniform(-1, 1, (records + 5000, features))
+    truth = rng.normal(size=features)
+    scores = x @ (truth * math.sqrt(3) / np.linalg.norm(truth))  # of deviation 1
+    settings = SETTINGS[loss]
+    if loss == "poisson":
+        y = np.minimum(rng.poisson(np.exp(0.5 * scores + 0.5)), 20.0)
+        exact = PoissonRegressor(alpha=0, max_iter=1000)
+    elif loss == "huber":
+        y = 0.2 * scores + 0.1 * rng.standard_t(2, records + 5000)
+        y = np.where(rng.random(len(y)) < 0.05, 1.0, y)
+        exact = HuberRegressor(epsilon=1.28, alpha=0, max_iter=1000)
+    else:
+        y = 0.2 * scores + 0.1 * rng.gumbel(size=records + 5000)
+        exact = QuantileRegressor(quantile=0.8, alpha=0)
+    made = PrivateGeneralizedLinearModel(
+        **settings, epsilon=epsilon, delta=1e-6, random_state=seed
+    ).fit(x[:records], y[:records])
+    exact.fit(x[: min(records, 5000)], y[: min(records, 5000)])
+    new, wanted = x[records:], y[records:]
+    if loss == "huber":  # the centre, which the contaminated targets do not show
+        truth = 0.2 * scores[records:]
+        found = [
+            1 - np.mean((one.predict(new) - truth) ** 2) / truth.var() for one in (made, exact)
+        ]
+        return np.array(found)
+    made_score = made.score(new, wanted)
+    made.coef_, made.intercept_ = exact.coef_, exact.intercept_
+    return np.array([made_score, made.score(new, wanted)])
+
+
+# A constant has the score 0.  Means over five fits.
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("records", "features"), [(2000, 5), (20_000, 5), (20_000, 20)])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_scores_beside_scikit_learn(loss, records, features, epsilon):
+    scores = np.mean(
+        [held_out_scores(loss, records, features, epsilon, seed) for seed in range(5)], axis=0
+    )
+    print(f"\n{loss:9}{records:7,}{features:4}{epsilon:5g}{scores[0]:9.3f}{scores[1]:9.3f}")
+    if records >= 1000 * features and epsilon >= 1:
+        assert scores[0] > scores[1] - 0.02
