@@ -33,7 +33,7 @@ from accountant.ledger.private_data import first_array
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng
-from algorithms.base.caller import level_of_caller
+from algorithms.base.non_private import level_of_caller
 
 ALLOWED = (
     "a Budget, a Filter, a Book of one data set, (book, name), or a ledger of a book; "

@@ -36,7 +36,7 @@ from algorithms.base.row_blocks import (
 )
 
 Residuals = Callable[[Array, Array], Array]
-Within = Callable[[Array, Array], Array]  # which records count, by their scores and targets
+Within = Callable[[Array, Array], Any]  # which records count, by their scores and targets
 MAX_ENTRY = 1e100  # largest absolute entry: its square is a finite float
 # This factor shortens gradients by more than the round-off of a length of 1 can add; see point 5.
 WITHIN = 1 - 1e-9
@@ -122,7 +122,8 @@ class FeatureMap:
         """Return the mapped rows without their constant; entries are clipped already."""
         rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
         rows = rows if self.centre is None else rows - self.centre
-        return rows if self.root is None else np.einsum("ij,jk->ik", rows, self.root)
+        mapped: Array = rows if self.root is None else np.einsum("ij,jk->ik", rows, self.root)
+        return mapped
 
     def gradient(self, rows: Any, slopes: Array) -> Array:
         """Return the sum of ``mapped row slopes'``, of the shape of theta."""

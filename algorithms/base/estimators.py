@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -16,17 +18,33 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.accountants.tight import Tight
+from accountant.errors import ParameterError
 from accountant.formatting import format_guarantee
 from accountant.ledger.ledger import Ledger
 from accountant.plans.adjacency import Adjacency, check_relation
 from accountant.plans.plan import Plan
 from algorithms.base.budgets import Spending, open_ledger
-from algorithms.base.caller import NAMED, naming_the_class
 from algorithms.base.fit_data import fills_features
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 from algorithms.base.signal import warn_no_signal
 
 PlanT = TypeVar("PlanT", bound=Plan)
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+NAMED = ("plan", "fit", "predict")  # the methods of estimators whose errors name the class
+
+
+def naming_the_class(method: MethodT) -> MethodT:
+    """Return the method of an estimator; the innermost estimator names itself in its errors."""
+
+    @wraps(method)
+    def named(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except ParameterError as error:
+            error.owner = error.owner or type(self).__name__
+            raise
+
+    return named  # type: ignore[return-value]
 
 
 # A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks

@@ -21,7 +21,7 @@ import math
 import warnings
 from typing import Any
 
-from algorithms.base.caller import level_of_caller
+from algorithms.base.non_private import level_of_caller
 
 # A signal is hidden if its bound is below this factor times the length of the noise; see above.
 LEAST_SIGNAL = 2.0

@@ -39,7 +39,7 @@ SQUARE_WEIGHT = 0.3
 LEAST_CLIPPING, MOST_CLIPPING = 4.0, 8.0
 # Rows are shortened to a multiple of their length for the products: one whose noise has a norm of
 # PRODUCT_NOISE mean eigenvalues, between the other two numbers.
-PRODUCT_NOISE, LEAST_LENGTH, MOST_LENGTH = 0.1, 1.5, 4.0
+PRODUCT_NOISE, LEAST_LENGTH, MOST_LENGTH = 0.07, 1.5, 4.0
 LEAST_MEAN = 1e-3  # the least mean curvature that is reckoned with
 
 

@@ -1,7 +1,7 @@
 """Generalised linear models by a trusted curator: Poisson, Huber and quantile regressions.
 
 They are one descent, that of `PrivateLinearRegression`, with another line of the table of losses
-(`algorithms.linear_models.round_losses`): the plan is the same whatever the loss is.
+(`REGRESSION_LOSSES`): the plan is the same whatever the loss is.
 
 References: McCullagh & Nelder (1989); Huber (1964); Koenker & Bassett (1978); Song, Chaudhuri &
 Sarwate (2013).
@@ -46,8 +46,14 @@ from algorithms.linear_models.mapped_plan import (
     signal_of,
     takes_products,
 )
-from algorithms.linear_models.regression_rounds import DAMPING, SHARES, descend_mapped, schedule
-from algorithms.linear_models.round_losses import REGRESSION_LOSSES, RegressionLoss
+from algorithms.linear_models.regression_rounds import (
+    DAMPING,
+    REGRESSION_LOSSES,
+    SHARES,
+    RegressionLoss,
+    descend_mapped,
+    schedule,
+)
 
 POISSON, QUANTILE = "poisson", "quantile"
 LOSS = OneOf(tuple(REGRESSION_LOSSES))

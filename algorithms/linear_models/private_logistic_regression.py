@@ -71,7 +71,7 @@ RATE = Interval(0.0, 1.0, "()")
 # These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
 # rests on them.
 SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
-SHARES_WITH_INTERVALS = SHARES._replace(curvature=0.1, closing=0.4, square_weight=SQUARE_WEIGHT)
+SHARES_WITH_INTERVALS = SHARES._replace(curvature=0.15, closing=0.35, square_weight=SQUARE_WEIGHT)
 # A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
 # second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
@@ -258,7 +258,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
         theta = descend(ledger, rounds.part, gradient, start, step, rounds.count)
         if self.intervals:
-            self.closing_ = close_curved(
+            self.closing_: CurvedClosing | None = close_curved(
                 ledger, mapped, theta, logistic_residuals, logistic_curvatures, curvature, executor
             )
         slopes, constant = mapped.features.coefficients(theta)
@@ -284,7 +284,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             allowed = "None where intervals are wanted: their errors are those of equal weights"
             raise ParameterError("sample_weight", type(sample_weight), allowed)
         data = with_weights(self, X, y, sample_weight)
-        self.closing_: CurvedClosing | None = None
+        self.closing_ = None
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = GradientRounds.of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)

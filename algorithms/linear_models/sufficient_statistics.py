@@ -94,11 +94,12 @@ class BlockStatistics:
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return one vector: the upper triangle, the products, and the square."""
-        rows, targets, *weights = block
+        rows, targets, *record_weights = block
         rows = clipped_rows(rows, self.x_bound)
-        shorter = self.row_bound / np.maximum(row_lengths(rows, self.intercept), self.row_bound)
-        if weights:
-            shorter = shorter * np.sqrt(np.clip(weights[0] / self.weight_bound, 0.0, 1.0))
+        lengths = row_lengths(rows, self.intercept)
+        shorter: Array = self.row_bound / np.maximum(lengths, self.row_bound)
+        if record_weights:
+            shorter = shorter * np.sqrt(np.clip(record_weights[0] / self.weight_bound, 0.0, 1.0))
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
         if self.intercept:
             rows = np.hstack([rows, np.ones((len(rows), 1))])

@@ -76,27 +76,26 @@ class OwnLasso(PrivateLasso):
 
 def test_errors_name_the_class_that_was_called():
     x, y = np.ones((30, 2)), np.zeros(30)
-    with pytest.raises(ParameterError, match="^OwnLasso: epsilon must be") as caught:
+    with pytest.raises(ParameterError, match=r"^OwnLasso: epsilon must be") as caught:
         OwnLasso(-1.0, 1e-6).fit(x, y)
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-    with pytest.raises(ParameterError, match="^OwnLasso: shape must be"):
+    with pytest.raises(ParameterError, match=r"^OwnLasso: shape must be"):
         OwnLasso(1.0, 1e-6).plan(30)
     # the model that a search fits names itself
     search = PrivateSearchCV(OwnLasso(1.0, 0.0), {"radius": [-1.0, 1.0]}, epsilon=3.0)
-    with pytest.raises(ParameterError, match="^OwnLasso: radius must be"):
+    with pytest.raises(ParameterError, match=r"^OwnLasso: radius must be"):
         search.fit(x, y)
 
 
 def test_warnings_point_at_the_line_of_the_caller():
     x, y = np.ones((30, 2)), np.zeros(30)
     made = PrivateLinearRegression(epsilon=math.inf, delta=1e-5, non_private=True)
-    small = PrivateLinearRegression(epsilon=0.1, delta=0.2)
-    labels = PrivateLogisticRegression(epsilon=0.1, delta=0.2, classes=[0, 1])
+    small = PrivateLinearRegression(epsilon=0.01, delta=1e-5, method="descent")
+    labels = PrivateLogisticRegression(epsilon=1.0, delta=0.2, classes=[0, 1])
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         made.fit(x, y).predict(x)
         small.plan((30, 2))
-        small.fit(x, y)
         labels.fit(x, y)
     kinds = {warning.category for warning in heard}
     assert kinds == {NotPrivateWarning, NoSignalWarning, LargeDeltaWarning}

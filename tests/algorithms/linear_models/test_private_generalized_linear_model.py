@@ -13,8 +13,7 @@ from algorithms import PrivateGeneralizedLinearModel, PrivateLinearRegression
 from algorithms.base.clipped_gradient_descent import BlockClippedGradient, FeatureMap
 from algorithms.base.glm_losses import LOGISTIC, huber_loss, poisson_loss
 from algorithms.base.non_private import NotPrivateWarning
-from algorithms.linear_models.regression_rounds import SHARES, Progress
-from algorithms.linear_models.round_losses import REGRESSION_LOSSES
+from algorithms.linear_models.regression_rounds import REGRESSION_LOSSES, SHARES, Progress
 from audits import replay
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
