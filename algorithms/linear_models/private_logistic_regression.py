@@ -33,7 +33,7 @@ from algorithms.base.clipped_gradient_descent import (
     logistic_residuals,
     multinomial_residuals,
 )
-from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -41,7 +41,9 @@ from algorithms.base.exact_minimum import (
     record_weights,
 )
 from algorithms.base.fit_data import (
+    PUBLIC,
     checked_shape,
+    finds_bounds,
     generator_of,
     validated_data,
     validated_labelled_data,
@@ -84,10 +86,10 @@ ROUNDS_PER_SIGNAL = 3.6
 FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
-# `PrivateRegressor` is the base for the arguments of `fit`; the tags say that it is a classifier.
+# `PrivatelyBounded` is the base for the arguments of `fit`; the tags say that it is a classifier.
 @renamed_parameters(batch_rate="rate")
 @dataclass(eq=False, repr=False)
-class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
+class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
 
     A first release is the mean of features, a second one their products; both make a map under
@@ -135,9 +137,16 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         minimisers it is the shortest.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` bounds the columns as they are, or is the outer end of a noisy histogram
+        that finds the scale of each, as in `PrivateLinearRegression`.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features.
     classes_ : numpy.ndarray
         The classes, in order.
     coef_ : numpy.ndarray of shape (1, features) or (classes, features)
@@ -183,10 +192,16 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
+
+    _headroom = HEADROOM
 
     def plan(self, shape: tuple[int, ...]) -> Sequential | Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         _, features = checked_shape(shape)
+        if finds_bounds(self):
+            return self._plan_with_bounds(shape)
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         for name in ("step", "weight_bound"):
             POSITIVE.check(name, getattr(self, name))
@@ -213,6 +228,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        if finds_bounds(self):
+            return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
         del features
         rounds = GradientRounds.of(plan)
         # Gradients are in units of the norm to which they are clipped.
@@ -220,8 +237,11 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
+        if finds_bounds(self):
+            return self._run_scaled(ledger, executor)
         records, features = ledger.shape
-        bound = self._row_bound(features)
+        reach = self.x_bound * self._reach
+        bound = max(self._row_bound(features), reach / 10)
         if self.non_private:
             minimum = self._exact_minimum(bound, executor)
             shape = features + 1, minimum.outputs
@@ -236,7 +256,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         curvature = 0.25 if has_two_classes else 0.5
         mapped = released_map(
             ledger,
-            self.x_bound,
+            reach,
             bound,
             self.fit_intercept,
             executor,
@@ -279,6 +299,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  A weight
         of 2 is no second record: it has no noise of its own, and costs the same privacy.
         """
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
         if self.intervals and sample_weight is not None:
             allowed = "None where intervals are wanted: their errors are those of equal weights"
@@ -290,6 +312,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         theta = self.run(self.ledger_, executor)
         self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
+        self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -299,7 +322,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        rows = clipped_rows(X, self.x_bound)
+        rows = self._within_bounds(X)
         scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
         scores = scores + self.intercept_
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
@@ -329,9 +352,15 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         CONFIDENCE.check("confidence", confidence)
         if self.closing_ is None:
             raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
+        if self.column_bounds_ is not None:
+            scaled: Array = self.scaled_fit_.interval(confidence)
+            units = self.column_bounds_.units(self.n_features_in_)[: len(scaled)]
+            return np.asarray(units[:, None] * scaled)
         return normal_interval(*self.closing_.errors(), confidence)
 
     def _noise_summary(self) -> str:
+        if self.column_bounds_ is not None:
+            return self._scaled_summary()
         scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
