@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat, Sequential
@@ -44,18 +43,21 @@ from algorithms.base.exact_minimum import (
 from algorithms.base.fit_data import (
     PUBLIC,
     checked_shape,
-    filled,
     finds_bounds,
     generator_of,
     validated_data,
     validated_labelled_data,
+    with_weights,
 )
+from algorithms.base.glm_losses import logistic_curvatures
+from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.renamed_parameters import renamed_parameters
+from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
+from algorithms.linear_models.closing_curvature import SQUARE_WEIGHT, CurvedClosing, close_curved
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
@@ -71,6 +73,7 @@ RATE = Interval(0.0, 1.0, "()")
 # These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
 # rests on them.
 SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
+SHARES_WITH_INTERVALS = SHARES._replace(curvature=0.15, closing=0.35, square_weight=SQUARE_WEIGHT)
 # A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
 # second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
@@ -123,6 +126,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         the share of it.
     rate : float or None
         Sampling probability of a record in a round; None takes all records.
+    intervals : bool
+        Whether `interval` is wanted, of two classes: it keeps half of the budget for the curvature
+        of the loss and a last gradient that clips hardly any record.
     relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
@@ -182,6 +188,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     row_bound: float | None = None
     weight_bound: float = 1.0
     rate: float | None = None
+    intervals: bool = False
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
@@ -210,8 +217,13 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             return Repeat(NoPrivacy(), 1)
         sizes, mu = self._sizes_and_mu(shape)
         rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
-        products = takes_products(sizes, mu, SHARES)
-        plan = private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
+        products, shares = takes_products(sizes, mu, SHARES), SHARES
+        if BOOLEAN.check("intervals", self.intervals):
+            if self._outputs() > 1 or not products:
+                allowed = "False: noise hides products of features, or classes are not two"
+                raise ParameterError("intervals", True, allowed)
+            shares = SHARES_WITH_INTERVALS
+        plan = private_plan((epsilon, delta), sizes, rounds, shares, products, relation, rate)
         return self._warned_plan(plan, features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
@@ -265,9 +277,14 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         # The released gradients are in units of the clip, so the step is multiplied by it.
         step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
         theta = descend(ledger, rounds.part, gradient, start, step, rounds.count)
+        if self.intervals:
+            self.closing_: CurvedClosing | None = close_curved(
+                ledger, mapped, theta, logistic_residuals, logistic_curvatures, curvature, executor
+            )
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 
+    @renamed_arguments(weights="sample_weight")
     def fit(
         self,
         X: Any,
@@ -275,21 +292,21 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         executor: Executor | None = None,
         ledger: Any = None,
         *,
-        weights: Any = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit on features and labels; see `PrivateRegressor.fit`.
 
-        ``weights`` of records are clipped to [0, weight_bound]; None weighs every record alike.  A
-        weight of 2 is no second record: it has no noise of its own, and costs the same privacy.
+        ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  A weight
+        of 2 is no second record: it has no noise of its own, and costs the same privacy.
         """
-        if isinstance(X, Chunks) and weights is not None:
-            raise ParameterError("weights", type(weights), "None where data are chunks")
         if finds_bounds(self):
-            return self._fit_scaled(X, y, executor, ledger, weights=weights)
+            return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
-        data: Any = X if y is None else (X, y)
-        if weights is not None:
-            data = (X, y, checked_weights(weights, X.shape[0]))
+        if self.intervals and sample_weight is not None:
+            allowed = "None where intervals are wanted: their errors are those of equal weights"
+            raise ParameterError("sample_weight", type(sample_weight), allowed)
+        data = with_weights(self, X, y, sample_weight)
+        self.closing_ = None
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = GradientRounds.of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
@@ -310,13 +327,45 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         scores = scores + self.intercept_
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
+    def interval(self, confidence: float = 0.95) -> Array:
+        """Return intervals for the coefficients of the least loss in the population.
+
+        They count the noise and the sampling of records; two classes, and ``intervals=True`` before
+        the fit.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability that an interval covers its coefficient, in (0, 1).
+
+        Returns
+        -------
+        numpy.ndarray of shape (features, 2)
+            Lower and upper ends; with an intercept a last row is its own.
+
+        Raises
+        ------
+        ParameterError
+            If the fit was without ``intervals``, or noise hides a direction of the features.
+        """
+        check_is_fitted(self)
+        CONFIDENCE.check("confidence", confidence)
+        if self.closing_ is None:
+            raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
+        if self.column_bounds_ is not None:
+            scaled: Array = self.scaled_fit_.interval(confidence)
+            units = self.column_bounds_.units(self.n_features_in_)[: len(scaled)]
+            return np.asarray(units[:, None] * scaled)
+        return normal_interval(*self.closing_.errors(), confidence)
+
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:
             return self._scaled_summary()
         scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
-            f"gradients, after {len(self.plan_.parts) - 1} releases of moments; features beyond "
+            f"gradients, after {len(self.plan_.parts) - 1 - 2 * self.intervals} releases of "
+            "moments; features beyond "
             f"{self.x_bound:g} are clipped"
         )
 
@@ -399,11 +448,3 @@ def length_in_products(sizes: Sizes, mu: float) -> float:
     # 1 / p.  Hence, for s = 1, the norm over the mean eigenvalue is
     norm_over_mean = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
     return max(SHARES.shortened_to, math.sqrt(PRODUCT_NOISE / norm_over_mean))
-
-
-def checked_weights(weights: Any, records: int) -> Array:
-    """Return weights as numbers; a missing one counts as 0."""
-    numbers: Array = filled(weights)
-    if numbers.shape != (records,):
-        raise ParameterError("weights", numbers.shape, "numbers, one for each record")
-    return numbers.astype(np.float64)
