@@ -250,12 +250,13 @@ def descend(
     start: Array,
     step: float,
     rounds: int,
+    averaged: bool = True,
 ) -> Array:
     """Return the mean of the iterates of ``rounds`` noisy gradient steps from ``start``.
 
     ``mechanism`` is the part of the ledger's plan that a round releases.  A step is ``step`` times
     the released gradient, which is in units of the clipping norm.  Later iterates have larger
-    weights in the mean.
+    weights in the mean; unless ``averaged``, the last one is returned.
     """
     theta, mean = start, start
     for t in range(1, rounds + 1):
@@ -264,4 +265,4 @@ def descend(
         theta = theta - step * noisy
         # Iterate t of T weighs 2 t / (T (T + 1)) in the mean.
         mean = mean + 2 / (t + 1) * (theta - mean)
-    return mean
+    return mean if averaged else theta

@@ -40,16 +40,24 @@ from algorithms.linear_models.closing_gradient import (
     coefficient_errors,
     linear_part,
 )
+from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
+    mean_noise,
     noise_of,
     private_plan,
+    products_fit,
     released_map,
     signal_of,
-    takes_products,
+    worth_of,
 )
-from algorithms.linear_models.regression_rounds import DAMPING, SHARES, descend_mapped, schedule
+from algorithms.linear_models.regression_rounds import (
+    CLIP_SQUARE,
+    CONSTANT_SQUARE,
+    SHARES,
+    descend_mapped,
+)
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
     Statistics,
@@ -171,7 +179,7 @@ class PrivateLinearRegression(PrivateRegressor):
         if self.non_private:
             return NoPrivacy()
         sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
-        products = takes_products(sizes, mu, shares)
+        products = products_fit(sizes, mu, shares)
         if method == AUTO:
             # The noise on a product has the deviation s = gram unit / (n mu) on the diagonal, and
             # s / sqrt 2 off it: as a matrix its norm is about s sqrt(2 p).
@@ -184,8 +192,16 @@ class PrivateLinearRegression(PrivateRegressor):
             if self.intervals and not products:
                 allowed = "False: noise hides products of features; or more records or epsilon"
                 raise ParameterError("intervals", self.intervals, allowed)
-            count = schedule(self._signal(sizes), rounds).rounds
-            plan = private_plan(budget, sizes, count, shares, products, relation)
+            worth = worth_of(
+                sizes,
+                mu,
+                shares,
+                Moves.of(relation),
+                CLIP_SQUARE,
+                CONSTANT_SQUARE * self.fit_intercept,
+                needs_products=self.intervals,
+            )
+            plan = private_plan(budget, sizes, rounds or worth.rounds, worth.shares, relation)
             return self._warned_plan(plan, features)
         moved, releases = statistics_sensitivity(records), 1
         return calibrated_gaussian(*budget, releases, moved, vector_size(size))
@@ -295,8 +311,9 @@ class PrivateLinearRegression(PrivateRegressor):
             self.fit_intercept,
             executor,
             self._shares(),
+            CLIP_SQUARE,
+            CONSTANT_SQUARE,
             curvature=1.0,
-            damping=DAMPING,
             penalty=ridge,
             row_bound=math.inf if self.row_bound is None else bound,
         )
@@ -305,7 +322,10 @@ class PrivateLinearRegression(PrivateRegressor):
         closing = None
         if self.intervals:
             closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
-        return linear_part(mapped, descent.theta.size) @ descent.theta[:, 0], closing
+        # What the first half of the gradients added is mostly forgotten.
+        clip = math.sqrt(float(np.mean(descent.norms[len(descent.norms) // 2 :] ** 2)))
+        theta = mapped.without_noise(descent.theta, clip, mean_noise(ledger.plan))
+        return linear_part(mapped, theta.size) @ theta[:, 0], closing
 
     def _shares(self) -> Shares:
         """Return the shares of the budget of a descent."""

@@ -54,31 +54,34 @@ from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
+from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
+    mean_noise,
     noise_of,
     private_plan,
     released_map,
     signal_of,
-    takes_products,
+    worth_of,
 )
 
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
 # These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
 # rests on them.
-SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
+SHARES = Shares(moments=0.05, products=0.15)
+# What is assumed: features explain a deviation of scores of 2, which times the curvature is 1, and
+# the constant is 1.  The square of that times the curvature:
+CONSTANT_SQUARE = 0.25
+# Slopes keep at least this part, however large the noise: it hardly changes probabilities, and
+# classes follow the direction alone.
+LEAST_KEPT = 0.2
 # A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
 # second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
 # The norm of the noise on products over their mean eigenvalue; see `length_in_products`.
 PRODUCT_NOISE = 0.02
-STEP = 1.9  # in units of `MappedFeatures.longest_step`; a step below 2 is surely stable
-TRAVEL = 280.0  # least sum of the steps over the bound of the curvature; see `longer_steps`
-# There are ROUNDS_PER_SIGNAL sqrt(signal) rounds, but at least and at most the numbers below.
-ROUNDS_PER_SIGNAL = 3.6
-FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
 # `PrivateRegressor` is the base for the arguments of `fit`; the tags say that it is a classifier.
@@ -106,10 +109,10 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         Norm to which a record's gradient is clipped, over the typical length of a mapped row; None
         takes .4 to 2, more for more records and a larger epsilon.
     rounds : int or None
-        Number of gradients; None takes 5 to 200, by shape and epsilon.
-    step : float
-        Size of a step, where steps below 2 are surely stable.  Where the signal affords few rounds,
-        all steps are longer by one factor, as most gradients are clipped there.
+        Number of gradients; None takes 60 to 200, by shape and epsilon.
+    step : float or None
+        Size of a step, where steps below 2 are surely stable.  None takes the least expected loss,
+        by what is released of the features.
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
     row_bound : float or None
@@ -168,7 +171,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     fit_intercept: bool = True
     clip: float | None = None
     rounds: int | None = None
-    step: float = STEP
+    step: float | None = None
     x_bound: float = 1.0
     row_bound: float | None = None
     weight_bound: float = 1.0
@@ -181,10 +184,10 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         _, features = checked_shape(shape)
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
-        for name in ("step", "weight_bound"):
-            POSITIVE.check(name, getattr(self, name))
-        if self.clip is not None:
-            POSITIVE.check("clip", self.clip)
+        POSITIVE.check("weight_bound", self.weight_bound)
+        for name in ("step", "clip"):
+            if getattr(self, name) is not None:
+                POSITIVE.check(name, getattr(self, name))
         rate = None if self.rate is None else RATE.check("rate", self.rate)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         BOOLEAN.check("fit_intercept", self.fit_intercept)
@@ -194,9 +197,16 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         if self.non_private:
             return Repeat(NoPrivacy(), 1)
         sizes, mu = self._sizes_and_mu(shape)
-        rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
-        products = takes_products(sizes, mu, SHARES)
-        plan = private_plan((epsilon, delta), sizes, rounds, SHARES, products, relation, rate)
+        worth = worth_of(
+            sizes,
+            mu,
+            SHARES,
+            Moves.of(relation),
+            self._clip(sizes, mu) ** 2 / self._curvature(),
+            CONSTANT_SQUARE * self.fit_intercept,
+        )
+        rounds = self.rounds or worth.rounds
+        plan = private_plan((epsilon, delta), sizes, rounds, worth.shares, relation, rate)
         return self._warned_plan(plan, features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
@@ -219,9 +229,6 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         # The plan counts products in units of the square of the length to which rows are shortened,
         # so it is the same for every length.
         shares = SHARES._replace(shortened_to=length_in_products(sizes, mu))
-        # The second derivative of the loss is at most 1/4 for two classes, and at most 1/2 for more
-        # (Boehning & Lindsay).
-        curvature = 0.25 if has_two_classes else 0.5
         mapped = released_map(
             ledger,
             self.x_bound,
@@ -229,10 +236,12 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             self.fit_intercept,
             executor,
             shares,
-            curvature=curvature,
+            self._clip(sizes, mu) ** 2 / self._curvature(),
+            CONSTANT_SQUARE,
+            curvature=self._curvature(),
             row_bound=math.inf if self.row_bound is None else bound,
         )
-        clip = mapped.length * (default_clip(sizes, mu) if self.clip is None else self.clip)
+        clip = mapped.length * self._clip(sizes, mu)
         gradient = MeanOfClippedGradients(
             logistic_residuals if has_two_classes else multinomial_residuals,
             clip,
@@ -242,9 +251,14 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             self.weight_bound,
         )
         start = np.zeros((features + self.fit_intercept, self._outputs()))
+        if self.step is not None:
+            travel = self.step * rounds.count
+            mapped = mapped._replace(steps=mapped.steps._replace(travel=travel, averaged=True))
         # The released gradients are in units of the clip, so the step is multiplied by it.
-        step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
-        theta = descend(ledger, rounds.part, gradient, start, step, rounds.count)
+        step = mapped.steps.travel / rounds.count * mapped.longest_step * clip
+        averaged = mapped.steps.averaged
+        theta = descend(ledger, rounds.part, gradient, start, step, rounds.count, averaged)
+        theta = mapped.without_noise(theta, clip, mean_noise(ledger.plan), LEAST_KEPT)
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 
@@ -301,6 +315,14 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         sizes = Sizes(records, features, (features + self.fit_intercept) * self._outputs())
         return sizes, mu_of_budget(self.epsilon, self.delta)
 
+    def _clip(self, sizes: Sizes, mu: float) -> float:
+        """Return the clipping norm, over the typical length of a mapped row."""
+        return default_clip(sizes, mu) if self.clip is None else self.clip
+
+    def _curvature(self) -> float:
+        """Return a bound on the second derivative of the loss (Boehning & Lindsay)."""
+        return 0.25 if self._outputs() == 1 else 0.5
+
     def _outputs(self) -> int:
         """Return the number of scores: 1 of two classes."""
         if self.classes is not None:
@@ -335,24 +357,6 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         tags.estimator_type, tags.regressor_tags = "classifier", None
         tags.classifier_tags = ClassifierTags(poor_score=True)
         return tags
-
-
-def default_rounds(sizes: Sizes, mu: float) -> int:
-    """Return more rounds for a larger signal."""
-    rounds = min(ROUNDS_PER_SIGNAL * math.sqrt(signal_of(sizes, mu)), MOST_ROUNDS)
-    return int(max(rounds, FEWEST_ROUNDS))
-
-
-def longer_steps(sizes: Sizes, mu: float, curvature: float) -> float:
-    """Return the factor by which all steps are longer where the signal affords few rounds.
-
-    There most gradients are clipped, so that their mean has less curvature than the loss, and
-    longer steps are stable.  The map divides rows by the root of the ``curvature`` of the loss: a
-    step s for mapped rows is a step of s / curvature for rows whose covariance is the identity.  In
-    that unit the default steps of the default rounds add up to at least `TRAVEL`.  Another ``step``
-    or another number of rounds changes this sum in proportion.
-    """
-    return max(1.0, TRAVEL * curvature / (STEP * default_rounds(sizes, mu)))
 
 
 def default_clip(sizes: Sizes, mu: float) -> float:

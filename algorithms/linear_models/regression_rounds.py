@@ -23,25 +23,24 @@ from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
 from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.linear_models.feature_moments import MappedFeatures
-from algorithms.linear_models.mapped_plan import Shares
+from algorithms.linear_models.mapped_plan import Shares, noise_of
 
 # These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
 # No privacy rests on them.  "Signal" is about the length of a clipped gradient over the noise of
 # all rounds together.
 SHARES = Shares(moments=0.05, products=0.15, unclipped_weight=0.3)
-DAMPING = 0.5  # the ridge of the map, as a multiple of the norm of the noise on products
-ROUNDS, MOST_ROUNDS = 60, 200  # least and largest number of rounds, if none is asked for
-# The travel is the sum of all steps in units of the longest stable step: TRAVEL times the signal,
-# but at most SHORT_TRAVEL, or LONG_TRAVEL times the signal if that is more; see `schedule`.
-TRAVEL, SHORT_TRAVEL = 0.4, 24.0
-LONG_TRAVEL = 0.01
-LONGEST = 0.95  # largest step, in units of the longest step that is surely stable
+# What is assumed of targets: their deviation is a third of the largest one, features explain half of
+# their variance, and the constant may be the largest target.  So the clipping norm, over the length
+# of a row, is about the deviation of the targets, and the square of the constant 9 times theirs.
+# In units of what features explain:
+CLIP_SQUARE, CONSTANT_SQUARE = 0.72, 18.0
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
 # at larger signals by this power, and never less than LEAST_UNCLIPPED.
 LEAST_UNCLIPPED, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7
 LEARNING_RATE = 0.4  # change of ln C in a round, for each unit that the share is off its target
+WANDER = 0.5
 # The first, least and largest clipping norm, over the length of a row times the largest target.
-START, LEAST, LARGEST = 0.5, 1e-4, 1.0
+START, LEAST, LARGEST = 0.2, 1e-4, 2.0
 
 
 class Descent(NamedTuple):
@@ -52,27 +51,12 @@ class Descent(NamedTuple):
     shares: Array  # noisy shares of the records that were not clipped
 
 
-class Schedule(NamedTuple):
-    """The public numbers that rounds depend on."""
+def target_share(signal: float) -> float:
+    """Return the share of records that are not to be clipped.
 
-    rounds: int
-    step: float  # share of the longest stable step
-    unclipped_share: float  # of the records: what the clipping norm is steered to
-
-
-def schedule(signal: float, rounds: int | None = None) -> Schedule:
-    """Return the number of rounds, the length of steps, and the share of records not clipped.
-
-    ``rounds`` is taken as given if it is not None.
+    Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
     """
-    # In a direction of small curvature the descent moves by about the sum of the steps, and so does
-    # the noise that adds up.  So more signal, which is less noise, allows a longer travel.
-    travel = max(min(TRAVEL * signal, SHORT_TRAVEL), min(LONG_TRAVEL * signal, MOST_ROUNDS))
-    if rounds is None:
-        rounds = int(min(max(ROUNDS, travel / LONGEST), MOST_ROUNDS))
-    # Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
-    unclipped_share = max(LEAST_UNCLIPPED, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
-    return Schedule(rounds, min(travel / rounds, LONGEST), unclipped_share)
+    return max(LEAST_UNCLIPPED, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
 
 
 def descend_mapped(
@@ -85,14 +69,17 @@ def descend_mapped(
 ) -> Descent:
     """Return the descent; its coefficients are those of mapped rows.
 
-    They are the weighted mean of the iterates, in which iterate t has the weight t.  If the norm
-    grows beyond its largest value, steps were too long: they are halved, and the descent starts
-    again from 0.  ``signal`` chooses steps and the share of records that are clipped; ``ridge``
-    is the penalty on half the squared length of the slopes.
+    They are the last iterate, or the weighted mean of the iterates, in which iterate t has the
+    weight t.  If the norm grows beyond its largest value, steps were too long: they are halved, and
+    the descent starts again from 0.  ``signal`` chooses the share of records that are clipped;
+    ``ridge`` is the penalty on half the squared length of the slopes.
     """
     plan_rounds = GradientRounds.of(ledger.plan)
-    rounds = plan_rounds.count
-    _, step, unclipped_share = schedule(signal, rounds)
+    rounds, unclipped_share = plan_rounds.count, target_share(signal)
+    step = mapped.steps.travel / rounds
+    # The noise of all shares together moves ln C by no more than WANDER on average.
+    share_noise = noise_of(plan_rounds.mechanism) / SHARES.unclipped_weight
+    rate = min(LEARNING_RATE, WANDER / max(share_noise * math.sqrt(rounds), 1e-300))
     unit, features = mapped.length * y_bound, mapped.features
     norm = START * unit
     query = MeanOfClippedGradients(
@@ -114,12 +101,13 @@ def descend_mapped(
         theta = theta - step * mapped.longest_step * gradient
         norms[t - 1], shares[t - 1] = norm, released[-1] / SHARES.unclipped_weight
         # The norm grows while the share that is not clipped is below its target.
-        share = min(1.0, max(0.0, shares[t - 1]))
-        norm = max(norm * math.exp(LEARNING_RATE * (unclipped_share - share)), LEAST * unit)
+        change = rate * (unclipped_share - shares[t - 1])
+        norm = max(norm * math.exp(min(max(change, -LEARNING_RATE), LEARNING_RATE)), LEAST * unit)
         if norm > LARGEST * unit:  # at theta = 0 few gradients are so large
             step, norm, start, theta = step / 2, START * unit, t, np.zeros_like(theta)
         # Iterate k after a start weighs k in the mean: 2 / (k + 1) of the mean of the first k.
-        mean = mean + 2 / (t - start + 1) * (theta - mean) if t > start else theta
+        averaged = mapped.steps.averaged and t > start
+        mean = mean + 2 / (t - start + 1) * (theta - mean) if averaged else theta
     return Descent(mean, norms, shares)
 
 
