@@ -37,8 +37,6 @@ TRAVELS = tuple(2.0 ** (k / 2) for k in range(16))
 LONGEST = 0.6  # the longest step of a descent, in units of the longest that is surely stable
 # The shortest travel is taken whose loss is at most by this part above the least.
 NEGLIGIBLE = 0.1
-# Of the sum of squares of coefficients that of their noise is taken, and so many of its deviations.
-SURE = 0.5
 # What was not gone of the way makes up for that by this factor at most.
 MOST_LONGER = 2.0
 
@@ -50,6 +48,7 @@ class Prospect(NamedTuple):
     longest_travel: float
     clip_square: float  # of the clipping norm, over the mean squared length of mapped rows
     constant: float  # the square of the constant that is to be reached; 0 if there is none
+    longest_constant: float = math.inf  # of the constant feature over the length of the others
 
 
 class Steps(NamedTuple):
@@ -116,7 +115,8 @@ def expected_losses(
     slopes = curvatures_of(spectrum, ridge)
     length_square = float(slopes.sum())
     # The constant feature is at most 1 long, so that its curvature is not above 1.
-    constants = np.minimum(np.square(CONSTANTS) * length_square, 1.0) * (prospect.constant > 0)
+    lengths = np.minimum(CONSTANTS, prospect.longest_constant) * (prospect.constant > 0)
+    constants = np.minimum(lengths**2 * length_square, 1.0)
     of_slopes, of_constants = np.outer(travels, slopes), np.outer(constants, travels)
     missing = np.einsum("ij,j->i", missing_part(of_slopes, averaged) ** 2, spectrum)
     missing = missing + prospect.constant * missing_part(of_constants, averaged) ** 2
@@ -147,7 +147,8 @@ def best_steps(spectra: Sequence[Array], prospect: Prospect, least_ridge: float)
     column = int(np.argmax(least <= (1 + NEGLIGIBLE) * least.min()))
     choice, row = np.unravel_index(losses[:, :, column].argmin(), losses.shape[:2])
     ridge, averaged = candidates[choice]
-    return Steps(float(least[column]), ridge, CONSTANTS[row], float(travels[column]), averaged)
+    constant = min(CONSTANTS[row], prospect.longest_constant)
+    return Steps(float(least[column]), ridge, constant, float(travels[column]), averaged)
 
 
 def separated(eigenvalues: Array, radius: float, trace: float) -> Array:
@@ -165,14 +166,18 @@ def separated(eigenvalues: Array, radius: float, trace: float) -> Array:
     return values
 
 
-def kept_part(squares: Array, variances: Array, missing: float) -> float:
+def kept_part(squares: Array, variances: Array, usual: float, missing: float) -> float:
     """Return what to multiply coefficients by that have noise of these variances.
 
     ``squares`` and ``variances`` are in one unit, weighted alike.  The share of the sum of squares
-    that is surely no noise is kept (James & Stein).  As the part ``missing`` of the way was not
-    gone, the coefficients are too short already, which makes up for what is taken.
+    that is no noise is kept (James & Stein).  What is no noise is the weighted mean of what the
+    squares leave and of what is ``usual``, which deviates by as much.  As the part ``missing`` of
+    the way was not gone, the coefficients are too short already, which makes up for what is taken.
     """
-    square, noise_square = float(squares.sum()), float(variances.sum())
-    deviation = math.sqrt(2 * float(np.sum(variances**2)))  # of the noise's sum of squares
-    surely = square - noise_square - SURE * deviation
-    return min(1.0, surely / square * min(1 / (1 - missing), MOST_LONGER)) if surely > 0 else 0.0
+    noise_square = float(variances.sum())
+    deviation_square = 2 * float(np.sum(variances**2))  # of the noise's sum of squares
+    weight = usual**2 / max(usual**2 + deviation_square, 1e-300)
+    square = usual + weight * (float(squares.sum()) - noise_square - usual)
+    if square <= 0:
+        return 0.0
+    return min(1.0, square / (square + noise_square) * min(1 / (1 - missing), MOST_LONGER))

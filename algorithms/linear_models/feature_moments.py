@@ -38,8 +38,8 @@ from algorithms.linear_models.descent_loss import (
 # them.  In units of the bound b of rows: the root of the mean squared length is at least this.
 SMALLEST = 0.1
 # The mean squared length of rows before moments are released, in units of the square of b: normal
-# columns within three deviations have 1 / 9.
-USUAL = 0.1
+# columns within three deviations have 1 / 9, uniform ones 1 / 3.
+USUAL = 0.15
 # In units of the mean squared length: at least this is added to every eigenvalue of the products,
 # before the map divides by their roots.
 LEAST_CURVATURE = 1e-3
@@ -180,30 +180,40 @@ class MappedFeatures(NamedTuple):
     directions: Array | None = None  # the eigenvectors; None if no products were released
     spread: Spread | None = None  # None if no products were released
 
-    def without_noise(self, theta: Array, clip: float, noise: float, least: float = 0.0) -> Array:
+    def without_noise(
+        self, theta: Array, gradient_noise: float, usual: tuple[float, float], least: float = 0.0
+    ) -> Array:
         """Return coefficients of mapped rows, shortened where they are no more than their noise.
 
-        ``clip`` is the clipping norm of gradients, and ``noise`` the deviation of the noise of
-        their mean over all rounds, in units of the norm.  Slopes keep the part ``least``.
+        ``gradient_noise`` is the deviation of the noise of the mean of all gradients, and ``usual``
+        what slopes and the constant usually take off the loss, twice.  Slopes keep the part
+        ``least``.
         """
-        gradient_square = (self.longest_step * clip * noise) ** 2
+        gradient_square = (self.longest_step * gradient_noise) ** 2
         size, outputs = self.spectrum.size, np.ones(theta.shape[1])
         curvatures = curvatures_of(self.spectrum, self.steps.ridge)
-        # What a direction adds to predictions is in proportion to its curvature.
+        gone = 1 - self.steps.missing(curvatures)
+        # What a direction adds to predictions is in proportion to its curvature.  Without a map the
+        # directions are unknown, and all coefficients of features count alike.
         slopes, weights = theta[:size], np.ones(size)
+        usual_slopes = usual[0] * self.longest_step * float(np.sum(gone**2))
         if self.directions is not None:
             slopes, weights = np.einsum("ji,jk->ik", self.directions, slopes), curvatures
+            usual_slopes = usual[0] * float(np.sum(self.spectrum * gone**2))
         variances = gradient_square * weights * self.steps.variance(curvatures)
         kept_slopes = kept_part(
             weights[:, None] * slopes**2,
             np.outer(variances, outputs),
-            float(np.sum(self.spectrum * self.steps.missing(curvatures))),
+            usual_slopes * outputs.size,
+            1 - float(np.sum(self.spectrum * gone)),
         )
         constant = np.array([self.constant_curvature])
+        missing = float(self.steps.missing(constant)[0])
         kept_constant = kept_part(
-            theta[size:] ** 2,
-            np.outer(gradient_square * self.steps.variance(constant), outputs),
-            float(self.steps.missing(constant)[0]),
+            constant * theta[size:] ** 2,
+            np.outer(gradient_square * constant * self.steps.variance(constant), outputs),
+            usual[1] * self.longest_step * (1 - missing) ** 2 * outputs.size,
+            missing,
         )
         return np.vstack([theta[:size] * max(kept_slopes, least), theta[size:] * kept_constant])
 

@@ -74,6 +74,8 @@ class Shares(NamedTuple):
     # squared length.  A larger one shortens fewer rows and takes more noise.
     # docs/classification.md says which others were tried.
     shortened_to: float = 1.2
+    # Mapped rows end in a constant feature, at most this multiple of the length of the rest.
+    longest_constant: float = math.inf
 
 
 def signal_of(sizes: Sizes, mu: float) -> float:
@@ -125,11 +127,12 @@ def worth_of(
 
     def steps_with(left: Shares, least_ridge: float) -> Steps:
         noise = noise_of_rounds(sizes, mu, left, moves)
-        prospect = Prospect(noise, LONGEST * MOST_ROUNDS, clip_square, constant)
+        travel, longest_constant = LONGEST * MOST_ROUNDS, left.longest_constant
+        prospect = Prospect(noise, travel, clip_square, constant, longest_constant)
         return best_steps(spectra, prospect, least_ridge)
 
-    # Moments are worth their share where their noise on the mean squared length is less than what
-    # is known of it before.
+    # Moments are worth their share where their noise on the mean squared length is less than
+    # what is known of it before.
     noise = moves.moments / (sizes.records * mu * math.sqrt(shares.moments))
     left = shares._replace(products=0.0, moments=shares.moments if noise < USUAL else 0.0)
     steps = steps_with(left, math.inf)
@@ -257,7 +260,11 @@ def released_map(
         product_noise = noise_of(for_products)
     rounds = GradientRounds.of(ledger.plan)
     prospect = Prospect(
-        mean_noise(ledger.plan), LONGEST * rounds.count, clip_square, constant * intercept
+        mean_noise(ledger.plan),
+        LONGEST * rounds.count,
+        clip_square,
+        constant * intercept,
+        shares.longest_constant,
     )
     return mapped_features(
         moments,

@@ -56,6 +56,8 @@ from algorithms.linear_models.regression_rounds import (
     CLIP_SQUARE,
     CONSTANT_SQUARE,
     SHARES,
+    USUAL_CONSTANT,
+    USUAL_SLOPES,
     descend_mapped,
 )
 from algorithms.linear_models.sufficient_statistics import (
@@ -324,7 +326,8 @@ class PrivateLinearRegression(PrivateRegressor):
             closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
         # What the first half of the gradients added is mostly forgotten.
         clip = math.sqrt(float(np.mean(descent.norms[len(descent.norms) // 2 :] ** 2)))
-        theta = mapped.without_noise(descent.theta, clip, mean_noise(ledger.plan))
+        usual = USUAL_SLOPES * self.y_bound**2, USUAL_CONSTANT * self.y_bound**2
+        theta = mapped.without_noise(descent.theta, clip * mean_noise(ledger.plan), usual)
         return linear_part(mapped, theta.size) @ theta[:, 0], closing
 
     def _shares(self) -> Shares:

@@ -70,13 +70,13 @@ BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
 # These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
 # rests on them.
-SHARES = Shares(moments=0.05, products=0.15)
+SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
 # What is assumed: features explain a deviation of scores of 2, which times the curvature is 1, and
 # the constant is 1.  The square of that times the curvature:
 CONSTANT_SQUARE = 0.25
 # Slopes keep at least this part, however large the noise: it hardly changes probabilities, and
 # classes follow the direction alone.
-LEAST_KEPT = 0.2
+LEAST_KEPT = 0.5
 # A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
 # second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
@@ -258,7 +258,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         step = mapped.steps.travel / rounds.count * mapped.longest_step * clip
         averaged = mapped.steps.averaged
         theta = descend(ledger, rounds.part, gradient, start, step, rounds.count, averaged)
-        theta = mapped.without_noise(theta, clip, mean_noise(ledger.plan), LEAST_KEPT)
+        usual = 1.0, CONSTANT_SQUARE
+        theta = mapped.without_noise(theta, clip * mean_noise(ledger.plan), usual, LEAST_KEPT)
         slopes, constant = mapped.features.coefficients(theta)
         return np.vstack([slopes, constant])
 

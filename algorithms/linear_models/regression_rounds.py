@@ -34,6 +34,7 @@ SHARES = Shares(moments=0.05, products=0.15, unclipped_weight=0.3)
 # of a row, is about the deviation of the targets, and the square of the constant 9 times theirs.
 # In units of what features explain:
 CLIP_SQUARE, CONSTANT_SQUARE = 0.72, 18.0
+USUAL_SLOPES, USUAL_CONSTANT = 1 / 18, 1 / 100
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
 # at larger signals by this power, and never less than LEAST_UNCLIPPED.
 LEAST_UNCLIPPED, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7
