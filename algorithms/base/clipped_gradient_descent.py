@@ -146,7 +146,8 @@ class BlockClippedGradient:
     With a ``row_bound`` of the features a record with a longer row counts less, see `row_weights`.
     If ``unclipped_weight`` is positive, it is what a record adds to one more coordinate if its
     gradient is not clipped; with ``squares`` every record adds the squared length of its clipped
-    gradient, in units of the clipping norm, times that weight.
+    gradient, in units of the clipping norm, times that weight.  ``class_weights``, from 0 to 1, say
+    what a record counts by its class: the targets are 0, 1, ...
     """
 
     residuals: Residuals
@@ -156,6 +157,7 @@ class BlockClippedGradient:
     theta: Array
     unclipped_weight: float = 0.0
     squares: bool = False
+    class_weights: Array | None = None
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return the sum in the shape of ``theta``; as one vector if it has the last coordinate."""
@@ -174,6 +176,9 @@ class BlockClippedGradient:
         factors = WITHIN / np.maximum(gradient_norms, self.clip) * self.features.row_weights(rows)
         if weights:
             factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
+        if self.class_weights is not None:
+            last = len(self.class_weights) - 1
+            factors = factors * self.class_weights[np.clip(targets, 0, last).astype(np.intp)]
         total = self.features.gradient(rows, residuals * factors[:, None])
         if not self.unclipped_weight:
             return total
@@ -203,8 +208,10 @@ class MeanOfClippedGradients:
         executor: Executor | None = None,
         weight_bound: float = 1.0,
         unclipped_weight: float = 0.0,
+        class_weights: Array | None = None,
     ) -> None:
         self._residuals, self._weight_bound = residuals, weight_bound
+        self._class_weights = class_weights
         self._unclipped_weight = unclipped_weight
         self.clip, self.squares = clip, False
         self._features, self._records, self._executor = features, records, executor
@@ -239,6 +246,7 @@ class MeanOfClippedGradients:
             self.theta,
             self._unclipped_weight,
             self.squares,
+            self._class_weights,
         )
         return ordered_sum(of_block.with_lengths, pieces, self._executor).ravel() / self._records
 

@@ -27,6 +27,7 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget, round_mu
 from algorithms.base.row_blocks import MeanOfBlocks
+from algorithms.linear_models.class_shares import calibration_moved, shares_moved
 from algorithms.linear_models.descent_loss import (
     LONGEST,
     Prospect,
@@ -56,13 +57,11 @@ class Sizes(NamedTuple):
     records: int
     features: int
     coefficients: int
+    outputs: int = 1  # scores of a record
 
 
 class Shares(NamedTuple):
-    """Shares of the squared budget, and the other settings of the releases.
-
-    The rounds of gradients get what the three shares leave.
-    """
+    """Shares of the squared budget, and the other settings of the releases."""
 
     moments: float
     products: float  # counts as 0 where products are not released
@@ -76,6 +75,14 @@ class Shares(NamedTuple):
     shortened_to: float = 1.2
     # Mapped rows end in a constant feature, at most this multiple of the length of the rest.
     longest_constant: float = math.inf
+    classes: float = 0.0  # of the shares of classes, before all others; 0: not released
+    calibration: float = 0.0  # of shares and mean probabilities, after all others; 0: not released
+
+    @property
+    def rounds(self) -> float:
+        """The share of the rounds of gradients."""
+        before = self.classes + self.moments + self.products
+        return 1 - before - self.closing - self.calibration
 
 
 def signal_of(sizes: Sizes, mu: float) -> float:
@@ -146,9 +153,8 @@ def worth_of(
 
 def noise_of_rounds(sizes: Sizes, mu: float, shares: Shares, moves: Moves) -> float:
     """Return the deviation of the mean of all gradients, in units of the clipping norm."""
-    rounds_share = 1 - shares.moments - shares.products - shares.closing
     moved = math.hypot(moves.gradient, shares.unclipped_weight)
-    return moved / (sizes.records * mu * math.sqrt(rounds_share))
+    return moved / (sizes.records * mu * math.sqrt(shares.rounds))
 
 
 def gaussian_of_share(noise: float, moved: float, share: float, size: int) -> Gaussian:
@@ -184,18 +190,21 @@ def private_plan(
 ) -> Sequential:
     """Return the plan that meets the ``budget``, an epsilon and a delta.
 
-    It has the moments, the products and a closing gradient where these have a share, and the rounds
-    of gradients.  Every round sees a Poisson sample that holds each record with the
+    It has the rounds of gradients, and each other release that has a share.  Every round sees a Poisson sample that holds each record with the
     probability ``rate``; None is all records.  ``relation`` says which data sets are neighbours.
     """
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
     gradient_of = partial(mean_gradient_release, sizes, shares)
-    rounds_share = 1 - shares.moments - shares.products - shares.closing
+    rounds_share = shares.rounds
+    outputs = sizes.outputs
 
     def plan_of(noise: float) -> Sequential:
         """Return the plan whose noise is that of a budget of mu = 1 / ``noise``."""
         parts: list[Plan] = []
+        if shares.classes:
+            moved = shares_moved(outputs, relation) / n
+            parts.append(gaussian_of_share(noise, moved, shares.classes, outputs))
         if shares.moments:
             size = sizes.features + 1
             parts.append(gaussian_of_share(noise, moves.moments / n, shares.moments, size))
@@ -213,6 +222,9 @@ def private_plan(
         parts.append(Repeat(release, rounds))
         if shares.closing:
             parts.append(gradient_of(noise, moves.gradient, shares.closing))
+        if shares.calibration:
+            moved = calibration_moved(outputs, relation) / n
+            parts.append(gaussian_of_share(noise, moved, shares.calibration, 2 * outputs))
         return Sequential(parts)
 
     # For gradients alone, noise of 1 gives each round a mu of sqrt(rounds_share / rounds),
@@ -233,17 +245,19 @@ def released_map(
     shares: Shares,
     clip_square: float,
     constant: float,
+    mean_weight: float = 1.0,
     **loss: float,
 ) -> MappedFeatures:
     """Release the moments and the products that the plan has; return the map they give.
 
     Features are clipped to ``x_bound``, and rows shortened to ``moments_bound`` for the moments.
-    ``clip_square`` and ``constant`` are those of `Prospect`.  ``loss`` says for which loss the map
-    is: its arguments are those of `mapped_features`.
+    ``clip_square`` and ``constant`` are those of `Prospect`; ``mean_weight`` is what a record counts
+    in gradients on average.  ``loss`` says for which loss the map is: its arguments are those of
+    `mapped_features`.
     """
     # What the plan of `private_plan` releases before its rounds: moments and products, or None.
     before = takewhile(lambda part: not isinstance(part, Repeat), ledger.plan.parts)
-    for_moments, for_products = (*before, None, None)[:2]
+    for_moments, for_products = (*before, None, None)[bool(shares.classes) :][:2]
     records, features = ledger.shape
     moments = Moments.unknown(features, moments_bound)
     if for_moments is not None:
@@ -260,7 +274,7 @@ def released_map(
         product_noise = noise_of(for_products)
     rounds = GradientRounds.of(ledger.plan)
     prospect = Prospect(
-        mean_noise(ledger.plan),
+        mean_noise(ledger.plan) / mean_weight,
         LONGEST * rounds.count,
         clip_square,
         constant * intercept,

@@ -340,11 +340,8 @@ class PrivateLinearRegression(PrivateRegressor):
         The constants of `schedule` were chosen for the rounds' usual share, so the signal is that
         of the whole budget times the root of the ratio of the two shares.
         """
-        rounds_share, usual_share = (
-            1 - shares.moments - shares.products - shares.closing
-            for shares in (self._shares(), SHARES)
-        )
-        return signal_of(sizes, self._mu()) * math.sqrt(rounds_share / usual_share)
+        ratio = self._shares().rounds / SHARES.rounds
+        return signal_of(sizes, self._mu()) * math.sqrt(ratio)
 
     def _mu(self) -> float:
         """Return the mu of the whole budget."""

@@ -51,9 +51,18 @@ from algorithms.base.fit_data import (
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_parameters
-from algorithms.base.row_blocks import clipped_rows, row_products
+from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
+from algorithms.linear_models.class_shares import (
+    BALANCED,
+    BlockCalibration,
+    BlockClasses,
+    Calibration,
+    ClassWeights,
+    checked_class_weight,
+    released_shares,
+)
 from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
@@ -74,6 +83,8 @@ SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
 # What is assumed: features explain a deviation of scores of 2, which times the curvature is 1, and
 # the constant is 1.  The square of that times the curvature:
 CONSTANT_SQUARE = 0.25
+# The share of the squared budget of the shares of classes, before or after the descent.
+CLASSES_SHARE = 0.05
 # Slopes keep at least this part, however large the noise: it hardly changes probabilities, and
 # classes follow the direction alone.
 LEAST_KEPT = 0.5
@@ -119,6 +130,12 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         Euclidean norm of a row, with the constant, beyond which a record counts less in the fit:
         ``(row_bound / norm)^2``; at least ``x_bound / 10``.  Predictions are of whole rows.  None
         takes the longest within ``x_bound``: every record counts alike.
+    class_weight : dict, "balanced" or None
+        What a record counts by its class: public weights, ``{class: weight}``, or with "balanced"
+        one over the share of the class.  The shares are then released first, with noise.
+        Probabilities are those of records that are weighted so.  None counts all alike, and
+        releases last how often each class occurs and its mean probability, which calibrate the
+        constant.
     weight_bound : float
         Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
         the share of it.
@@ -141,6 +158,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         Coefficients; one row for two classes.
     intercept_ : numpy.ndarray of shape (1,) or (classes,)
         The constants of scores.
+    calibration_ : Calibration or None
+        With ``class_weight=None``: the released shares of the classes, their mean probabilities
+        before the constant was moved to them, and the noise; of two classes those of the second.
     rounds_ : int
         The number of gradients; 1 without privacy, where the minimiser is released.
     plan_, ledger_, transcript_
@@ -174,6 +194,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     step: float | None = None
     x_bound: float = 1.0
     row_bound: float | None = None
+    class_weight: Any = None
     weight_bound: float = 1.0
     rate: float | None = None
     relation: str = REPLACE
@@ -194,13 +215,17 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         self._row_bound(features)
         if self.rounds is not None:
             IntegerRange(1).check("rounds", self.rounds)
+        checked_class_weight(self.class_weight, self._public_classes())
         if self.non_private:
+            if self.class_weight == BALANCED:
+                allowed = "None or {class: weight} without privacy: shares of classes are released"
+                raise ParameterError("class_weight", self.class_weight, allowed)
             return Repeat(NoPrivacy(), 1)
         sizes, mu = self._sizes_and_mu(shape)
         worth = worth_of(
             sizes,
             mu,
-            SHARES,
+            self._shares(),
             Moves.of(relation),
             self._clip(sizes, mu) ** 2 / self._curvature(),
             CONSTANT_SQUARE * self.fit_intercept,
@@ -228,7 +253,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         sizes, mu = self._sizes_and_mu(ledger.shape)
         # The plan counts products in units of the square of the length to which rows are shortened,
         # so it is the same for every length.
-        shares = SHARES._replace(shortened_to=length_in_products(sizes, mu))
+        shares = self._shares()._replace(shortened_to=length_in_products(sizes, mu))
+        of_classes = self._class_weights(ledger, executor)
         mapped = released_map(
             ledger,
             self.x_bound,
@@ -238,6 +264,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             shares,
             self._clip(sizes, mu) ** 2 / self._curvature(),
             CONSTANT_SQUARE,
+            of_classes.mean,
             curvature=self._curvature(),
             row_bound=math.inf if self.row_bound is None else bound,
         )
@@ -249,18 +276,29 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             mapped.features,
             executor,
             self.weight_bound,
+            class_weights=None if self.class_weight is None else of_classes.weights,
         )
         start = np.zeros((features + self.fit_intercept, self._outputs()))
         if self.step is not None:
             travel = self.step * rounds.count
             mapped = mapped._replace(steps=mapped.steps._replace(travel=travel, averaged=True))
-        # The released gradients are in units of the clip, so the step is multiplied by it.
-        step = mapped.steps.travel / rounds.count * mapped.longest_step * clip
+        # The released gradients are in units of the clip, and of the mean weight of records, so the
+        # step is multiplied by the one and divided by the other.
+        unit = clip / of_classes.mean
+        step = mapped.steps.travel / rounds.count * mapped.longest_step * unit
         averaged = mapped.steps.averaged
         theta = descend(ledger, rounds.part, gradient, start, step, rounds.count, averaged)
         usual = 1.0, CONSTANT_SQUARE
-        theta = mapped.without_noise(theta, clip * mean_noise(ledger.plan), usual, LEAST_KEPT)
+        theta = mapped.without_noise(theta, unit * mean_noise(ledger.plan), usual, LEAST_KEPT)
         slopes, constant = mapped.features.coefficients(theta)
+        self.calibration_ = None
+        if shares.calibration:
+            part = ledger.plan.parts[-1]
+            work = BlockCalibration(self.x_bound, slopes, constant)
+            query = MeanOfBlocks(work, records, executor)
+            released = ledger.release(part, query, shape=2 * self._outputs())
+            self.calibration_ = Calibration(*np.split(released, 2), noise_of(part))
+            constant = constant + self.calibration_.shift()
         return np.vstack([slopes, constant])
 
     def fit(
@@ -313,8 +351,35 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     def _sizes_and_mu(self, shape: tuple[int, ...]) -> tuple[Sizes, float]:
         """Return the public sizes, and the mu of the whole budget."""
         records, features = shape
-        sizes = Sizes(records, features, (features + self.fit_intercept) * self._outputs())
+        outputs = self._outputs()
+        sizes = Sizes(records, features, (features + self.fit_intercept) * outputs, outputs)
         return sizes, mu_of_budget(self.epsilon, self.delta)
+
+    def _shares(self) -> Shares:
+        """Return the shares of the budget."""
+        if self.class_weight is None and self.fit_intercept:
+            return SHARES._replace(calibration=CLASSES_SHARE)
+        balanced = isinstance(self.class_weight, str)
+        return SHARES._replace(classes=CLASSES_SHARE if balanced else 0.0)
+
+    def _class_weights(self, ledger: Any, executor: Executor | None) -> ClassWeights:
+        """Return the weights of classes, after a release of their shares where they are wanted."""
+        public = checked_class_weight(self.class_weight, self._public_classes())
+        if public is not None:
+            return ClassWeights.of(1 / public)
+        outputs = self._outputs()
+        if self.class_weight is None:
+            return ClassWeights.of(np.ones(outputs))
+        part = ledger.plan.parts[0]
+        query = MeanOfBlocks(BlockClasses(outputs), ledger.shape[0], executor)
+        released = ledger.release(part, query, shape=outputs)
+        return ClassWeights.of(released_shares(released, noise_of(part)))
+
+    def _public_classes(self) -> Any:
+        """Return the classes in order; 0 and 1 where they are not known before a fit."""
+        if self.classes is not None:
+            return checked_classes(self.classes)
+        return getattr(self, "classes_", np.array([0, 1]))
 
     def _clip(self, sizes: Sizes, mu: float) -> float:
         """Return the clipping norm, over the typical length of a mapped row."""
@@ -326,10 +391,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
 
     def _outputs(self) -> int:
         """Return the number of scores: 1 of two classes."""
-        if self.classes is not None:
-            count = checked_classes(self.classes).size
-        else:
-            count = len(getattr(self, "classes_", (0, 1)))
+        count = len(self._public_classes())
         return 1 if count == 2 else count
 
     def _row_bound(self, features: int) -> float:
@@ -345,8 +407,13 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         intercept, outputs = float(self.fit_intercept), self._outputs()
         objective: Any = BinomialLoss() if outputs == 1 else MultinomialLoss()
         clip = partial(clipped_rows, bound=self.x_bound)
+        public = checked_class_weight(self.class_weight, self._public_classes())
         weights = partial(
-            record_weights, row_bound=bound, intercept=intercept, weight_bound=self.weight_bound
+            record_weights,
+            row_bound=bound,
+            intercept=intercept,
+            weight_bound=self.weight_bound,
+            class_weights=None if public is None else public / public.max(),
         )
         return ExactMinimum(
             objective, clip, self.fit_intercept, outputs, weights=weights, executor=executor

@@ -1,0 +1,141 @@
+"""Shares of classes and mean probabilities, released: class weights, and a calibrated constant.
+
+Balanced weights are in proportion to 1 / share of a class, so that all classes count alike.  The
+shares are released before the descent, at a cost that the plan has.
+
+A descent by clipped gradients ends where the mean probability of a rare class is not its share: the
+gradients of its records are the longest, and more of them are clipped.  So both are released after
+the descent, and the constant is moved by the difference of their logarithms (King & Zeng 2001).
+docs/proofs/clipped_gradients.md, point 3b, proves how far one record moves each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from accountant.domains import POSITIVE
+from accountant.errors import ParameterError
+from accountant.numerics import Array
+from accountant.plans.adjacency import Adjacency
+from algorithms.base.clipped_gradient_descent import WITHIN
+from algorithms.base.row_blocks import clipped_rows, row_products
+
+BALANCED = "balanced"
+# The deviation of the constant's error, in log odds, before anything is released about it.
+USUAL_SHIFT = 0.5
+
+
+def shares_moved(outputs: int, relation: Adjacency) -> float:
+    """Return how far one record moves the sum of indicators of classes, in Euclidean length."""
+    return math.sqrt(2) if outputs > 1 and relation is Adjacency.REPLACE_ONE else 1.0
+
+
+def calibration_moved(outputs: int, relation: Adjacency) -> float:
+    """Return how far one record moves the sum of indicators and probabilities."""
+    return 2.0 if outputs > 1 and relation is Adjacency.REPLACE_ONE else math.sqrt(2)
+
+
+def class_indicators(codes: Array, outputs: int) -> Array:
+    """Return a column for each class, or for the second of two classes alone."""
+    if outputs == 1:
+        return (codes > 0).astype(float)[:, None]
+    return np.asarray(np.eye(outputs)[np.clip(codes, 0, outputs - 1).astype(np.intp)])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockClasses:
+    """The number of records of each class in a block; of two classes, of the second one."""
+
+    outputs: int
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return one vector."""
+        return np.asarray(class_indicators(block[1], self.outputs).sum(axis=0))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockCalibration:
+    """The numbers of `BlockClasses`, and the sums of their probabilities by a model."""
+
+    x_bound: float
+    slopes: Array
+    constant: Array
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return one vector, the sums of probabilities last."""
+        rows = clipped_rows(block[0], self.x_bound)
+        scores = np.stack([row_products(rows, one) for one in self.slopes.T], axis=1)
+        scores = scores + self.constant
+        outputs = scores.shape[1]
+        chances = expit(scores) if outputs == 1 else softmax(scores, axis=1)
+        indicators = class_indicators(block[1], outputs)
+        return np.asarray(WITHIN * np.append(indicators.sum(axis=0), chances.sum(axis=0)))
+
+
+class ClassWeights(NamedTuple):
+    """What a record of each class counts in a fit, the largest weight 1."""
+
+    weights: Array
+    mean: float  # the mean weight of records
+
+    @classmethod
+    def of(cls, shares: Array) -> ClassWeights:
+        """Return weights in proportion to 1 / share; the shares are positive."""
+        weights = shares.min() / shares
+        return cls(weights, float(np.sum(shares * weights) / shares.sum()))
+
+
+def checked_class_weight(class_weight: Any, classes: Any) -> Array | None:
+    """Return public weights in the order of the classes; None if there are none.
+
+    Raises `ParameterError` unless ``class_weight`` is None, "balanced", or a positive weight for
+    each class.
+    """
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
+        return None
+    allowed = 'None, "balanced", or a positive weight for each class: {class: weight}'
+    if not isinstance(class_weight, Mapping) or set(class_weight) != set(classes):
+        raise ParameterError("class_weight", class_weight, allowed)
+    return np.array([POSITIVE.check("class_weight", class_weight[one]) for one in classes])
+
+
+def released_shares(released: Array, noise: float) -> Array:
+    """Return a positive share of each class from a release of `BlockClasses` over n."""
+    shares = np.append(1 - released, released) if released.size == 1 else released
+    # A share that is below its noise is unknown: no weight is larger than that of such a share.
+    return np.asarray(np.clip(shares, max(noise, 1e-12), 1.0))
+
+
+class Calibration(NamedTuple):
+    """Released shares of the classes, and their mean probabilities by the model before.
+
+    Of two classes they are those of the second one; ``noise`` is the deviation of each number.
+    """
+
+    shares: Array
+    probabilities: Array
+    noise: float
+
+    def shift(self) -> Array:
+        """Return what is added to the constants of the scores.
+
+        It is the difference of log odds (of logarithms for many classes), weighted by what the
+        noise leaves of it.
+        """
+        least = max(self.noise, 1e-12)
+        shares = np.clip(self.shares, least, 1 - least if least < 0.5 else least)
+        means = np.clip(self.probabilities, least, 1 - least if least < 0.5 else least)
+        shift = np.log(shares / means)
+        error = (self.noise / shares) ** 2 + (self.noise / means) ** 2
+        if shares.size == 1:
+            shift = shift - np.log((1 - shares) / (1 - means))
+            error = error + (self.noise / (1 - shares)) ** 2 + (self.noise / (1 - means)) ** 2
+        return np.asarray(shift * USUAL_SHIFT**2 / (USUAL_SHIFT**2 + error))
