@@ -23,7 +23,7 @@ from accountant.domains import POSITIVE
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
-from algorithms.base.clipped_gradient_descent import WITHIN
+from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
 from algorithms.base.row_blocks import clipped_rows, row_products
 
 BALANCED = "balanced"
@@ -63,55 +63,63 @@ class BlockClasses:
 @final
 @dataclass(frozen=True, slots=True)
 class BlockCalibration:
-    """The numbers of `BlockClasses`, and the sums of their probabilities by a model."""
+    """The numbers of `BlockClasses`, and the sums of probabilities, each record by its weight."""
 
-    x_bound: float
-    slopes: Array
-    constant: Array
+    features: FeatureMap
+    theta: Array
+    weight_bound: float = 1.0
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return one vector, the sums of probabilities last."""
-        rows = clipped_rows(block[0], self.x_bound)
-        scores = np.stack([row_products(rows, one) for one in self.slopes.T], axis=1)
-        scores = scores + self.constant
+        rows, codes, *weights = block
+        rows = clipped_rows(rows, self.features.x_bound)
+        slopes, constant = self.features.coefficients(self.theta)
+        scores = np.stack([row_products(rows, column) for column in slopes.T], axis=1) + constant
         outputs = scores.shape[1]
         chances = expit(scores) if outputs == 1 else softmax(scores, axis=1)
-        indicators = class_indicators(block[1], outputs)
-        return np.asarray(WITHIN * np.append(indicators.sum(axis=0), chances.sum(axis=0)))
+        counts = WITHIN * self.features.row_weights(rows)
+        if weights:
+            counts = counts * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
+        numbers = np.hstack([class_indicators(codes, outputs), chances])
+        return np.asarray(np.einsum("i,ij->j", counts, numbers))
+
+
+def public_weights(class_weight: Any, classes: Any) -> Array | None:
+    """Return public weights in the order of the classes; None if the shares are to give them.
+
+    As in scikit-learn, a class that is not named weighs 1.  Raises `ParameterError` unless
+    ``class_weight`` is None, "balanced", or positive weights by class.
+    """
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
+        return None
+    names = np.asarray(classes).tolist()
+    known = isinstance(class_weight, Mapping) and (
+        set(names) <= set(class_weight) or set(class_weight) <= set(names)
+    )
+    if not known:
+        allowed = 'None, "balanced", or a positive weight for each class: {class: weight}'
+        raise ParameterError("class_weight", class_weight, allowed)
+    return np.array([POSITIVE.check("class_weight", class_weight.get(one, 1.0)) for one in names])
 
 
 class ClassWeights(NamedTuple):
     """What a record of each class counts in a fit, the largest weight 1."""
 
-    weights: Array
+    weights: Array | None  # None: all alike
     mean: float  # the mean weight of records
 
     @classmethod
-    def of(cls, shares: Array) -> ClassWeights:
-        """Return weights in proportion to 1 / share; the shares are positive."""
-        weights = shares.min() / shares
+    def of(cls, released: Array, noise: float, public: Array | None) -> ClassWeights:
+        """Return the ``public`` weights, or balanced ones, which are 1 over the share of a class.
+
+        ``released`` is a release of `BlockClasses` over n with noise of this deviation.
+        """
+        shares = np.append(1 - released, released) if released.size == 1 else released
+        # A share below its noise is unknown: no weight is larger than that of such a share.
+        shares = np.clip(shares, max(noise, 1e-12), 1.0)
+        weights = 1 / shares if public is None else public
+        weights = weights / weights.max()
         return cls(weights, float(np.sum(shares * weights) / shares.sum()))
-
-
-def checked_class_weight(class_weight: Any, classes: Any) -> Array | None:
-    """Return public weights in the order of the classes; None if there are none.
-
-    Raises `ParameterError` unless ``class_weight`` is None, "balanced", or a positive weight for
-    each class.
-    """
-    if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
-        return None
-    allowed = 'None, "balanced", or a positive weight for each class: {class: weight}'
-    if not isinstance(class_weight, Mapping) or set(class_weight) != set(classes):
-        raise ParameterError("class_weight", class_weight, allowed)
-    return np.array([POSITIVE.check("class_weight", class_weight[one]) for one in classes])
-
-
-def released_shares(released: Array, noise: float) -> Array:
-    """Return a positive share of each class from a release of `BlockClasses` over n."""
-    shares = np.append(1 - released, released) if released.size == 1 else released
-    # A share that is below its noise is unknown: no weight is larger than that of such a share.
-    return np.asarray(np.clip(shares, max(noise, 1e-12), 1.0))
 
 
 class Calibration(NamedTuple):
@@ -127,15 +135,15 @@ class Calibration(NamedTuple):
     def shift(self) -> Array:
         """Return what is added to the constants of the scores.
 
-        It is the difference of log odds (of logarithms for many classes), weighted by what the
-        noise leaves of it.
+        It is the difference of log odds (of logarithms for many classes), weighted by what is
+        known of it before and by its noise.
         """
-        least = max(self.noise, 1e-12)
-        shares = np.clip(self.shares, least, 1 - least if least < 0.5 else least)
-        means = np.clip(self.probabilities, least, 1 - least if least < 0.5 else least)
-        shift = np.log(shares / means)
-        error = (self.noise / shares) ** 2 + (self.noise / means) ** 2
+        least = min(max(self.noise, 1e-12), 0.5)
+        shares, means = (
+            np.clip(one, least, 1 - least) for one in (self.shares, self.probabilities)
+        )
+        shift, variance = np.log(shares / means), (self.noise / shares) ** 2
+        variance = variance + (self.noise / means) ** 2
         if shares.size == 1:
             shift = shift - np.log((1 - shares) / (1 - means))
-            error = error + (self.noise / (1 - shares)) ** 2 + (self.noise / (1 - means)) ** 2
-        return np.asarray(shift * USUAL_SHIFT**2 / (USUAL_SHIFT**2 + error))
+        return np.asarray(shift * USUAL_SHIFT**2 / (USUAL_SHIFT**2 + variance))

@@ -138,7 +138,8 @@ def best_steps(spectra: Sequence[Array], prospect: Prospect, least_ridge: float)
     losses = np.array(
         [
             np.mean(
-                [expected_losses(one, prospect, ridge, averaged, travels) for one in spectra], axis=0
+                [expected_losses(one, prospect, ridge, averaged, travels) for one in spectra],
+                axis=0,
             )
             for ridge, averaged in candidates
         ]
@@ -175,8 +176,8 @@ def kept_part(squares: Array, variances: Array, usual: float, missing: float) ->
     the way was not gone, the coefficients are too short already, which makes up for what is taken.
     """
     noise_square = float(variances.sum())
-    deviation_square = 2 * float(np.sum(variances**2))  # of the noise's sum of squares
-    weight = usual**2 / max(usual**2 + deviation_square, 1e-300)
+    # The noise's sum of squares has the variance 2 sum variances^2.
+    weight = 1 / (1 + 2 * float(np.sum((variances / usual) ** 2)))
     square = usual + weight * (float(squares.sum()) - noise_square - usual)
     if square <= 0:
         return 0.0

@@ -149,7 +149,7 @@ class Moments(NamedTuple):
         # Before the release the square is USUAL bound^2, and deviates by as much.  Both estimates
         # are weighted by the inverse of their variances.
         usual = USUAL * bound**2
-        weight = usual**2 / (usual**2 + square_noise**2)
+        weight = 1 / (1 + (square_noise / usual) ** 2)
         square = usual + weight * (distance_square - usual)
         square = float(np.clip(square, (SMALLEST * bound) ** 2, bound**2))
         return cls(centre, square, square_noise, bound * noise if centred else 0.0)
@@ -157,7 +157,7 @@ class Moments(NamedTuple):
     @classmethod
     def unknown(cls, features: int, bound: float) -> Moments:
         """Return what is assumed where no moments are released."""
-        return cls(np.zeros(features), USUAL * bound**2)
+        return cls(np.zeros(features), USUAL * bound**2, 0.0, 0.0)
 
 
 class Spread(NamedTuple):

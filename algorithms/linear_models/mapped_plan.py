@@ -1,9 +1,11 @@
 """What linear models release: moments of features, then rounds of clipped gradients.
 
 The moments are the mean of the rows x and of their squared lengths.  The products of the centred
-rows follow.  Each is released where the budget carries it, which `worth_of` says.  Both give a linear map of the features; for rows
-under this map ("mapped rows") few gradient steps are enough.  After the rounds a closing gradient
-may come, which clips hardly any record and serves confidence intervals (`closing_gradient`).
+rows follow.  Each is released where the budget carries it, which `worth_of` says.  Both give a
+linear map of the features; for rows under this map ("mapped rows") few gradient steps are enough.
+After the rounds a closing gradient may come, which clips hardly any record and serves confidence
+intervals (`closing_gradient`).  Shares of classes may come first, and again with mean probabilities
+last (`class_shares`).
 
 All noise is Gaussian.  A release whose noise has the deviation s, of a value that one record moves
 by at most d, has the mu d / s of Gaussian differential privacy; the squares of several releases add
@@ -190,8 +192,9 @@ def private_plan(
 ) -> Sequential:
     """Return the plan that meets the ``budget``, an epsilon and a delta.
 
-    It has the rounds of gradients, and each other release that has a share.  Every round sees a Poisson sample that holds each record with the
-    probability ``rate``; None is all records.  ``relation`` says which data sets are neighbours.
+    It has the rounds of gradients, and each other release that has a share.  Every round sees a
+    Poisson sample that holds each record with the probability ``rate``; None is all records.
+    ``relation`` says which data sets are neighbours.
     """
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
@@ -251,9 +254,9 @@ def released_map(
     """Release the moments and the products that the plan has; return the map they give.
 
     Features are clipped to ``x_bound``, and rows shortened to ``moments_bound`` for the moments.
-    ``clip_square`` and ``constant`` are those of `Prospect`; ``mean_weight`` is what a record counts
-    in gradients on average.  ``loss`` says for which loss the map is: its arguments are those of
-    `mapped_features`.
+    ``clip_square`` and ``constant`` are those of `Prospect`; ``mean_weight`` is what a record
+    counts in gradients on average.  ``loss`` says for which loss the map is: its arguments are
+    those of `mapped_features`.
     """
     # What the plan of `private_plan` releases before its rounds: moments and products, or None.
     before = takewhile(lambda part: not isinstance(part, Repeat), ledger.plan.parts)

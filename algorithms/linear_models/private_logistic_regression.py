@@ -60,8 +60,7 @@ from algorithms.linear_models.class_shares import (
     BlockClasses,
     Calibration,
     ClassWeights,
-    checked_class_weight,
-    released_shares,
+    public_weights,
 )
 from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
@@ -132,10 +131,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         takes the longest within ``x_bound``: every record counts alike.
     class_weight : dict, "balanced" or None
         What a record counts by its class: public weights, ``{class: weight}``, or with "balanced"
-        one over the share of the class.  The shares are then released first, with noise.
-        Probabilities are those of records that are weighted so.  None counts all alike, and
-        releases last how often each class occurs and its mean probability, which calibrate the
-        constant.
+        one over the share of the class.  The shares are released first, with noise.  Probabilities
+        are those of records that are weighted so.  None counts all alike, and releases last how
+        often each class occurs and its mean probability, which calibrate the constant.
     weight_bound : float
         Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
         the share of it.
@@ -215,7 +213,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         self._row_bound(features)
         if self.rounds is not None:
             IntegerRange(1).check("rounds", self.rounds)
-        checked_class_weight(self.class_weight, self._public_classes())
+        public_weights(self.class_weight, self._public_classes())
         if self.non_private:
             if self.class_weight == BALANCED:
                 allowed = "None or {class: weight} without privacy: shares of classes are released"
@@ -276,7 +274,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             mapped.features,
             executor,
             self.weight_bound,
-            class_weights=None if self.class_weight is None else of_classes.weights,
+            class_weights=of_classes.weights,
         )
         start = np.zeros((features + self.fit_intercept, self._outputs()))
         if self.step is not None:
@@ -294,10 +292,11 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         self.calibration_ = None
         if shares.calibration:
             part = ledger.plan.parts[-1]
-            work = BlockCalibration(self.x_bound, slopes, constant)
+            work = BlockCalibration(mapped.features, theta, self.weight_bound)
             query = MeanOfBlocks(work, records, executor)
             released = ledger.release(part, query, shape=2 * self._outputs())
-            self.calibration_ = Calibration(*np.split(released, 2), noise_of(part))
+            shares_of_classes, probabilities = np.split(released, 2)
+            self.calibration_ = Calibration(shares_of_classes, probabilities, noise_of(part))
             constant = constant + self.calibration_.shift()
         return np.vstack([slopes, constant])
 
@@ -357,23 +356,19 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
 
     def _shares(self) -> Shares:
         """Return the shares of the budget."""
-        if self.class_weight is None and self.fit_intercept:
-            return SHARES._replace(calibration=CLASSES_SHARE)
-        balanced = isinstance(self.class_weight, str)
-        return SHARES._replace(classes=CLASSES_SHARE if balanced else 0.0)
+        if self.class_weight is not None:
+            return SHARES._replace(classes=CLASSES_SHARE)
+        return SHARES._replace(calibration=CLASSES_SHARE if self.fit_intercept else 0.0)
 
     def _class_weights(self, ledger: Any, executor: Executor | None) -> ClassWeights:
-        """Return the weights of classes, after a release of their shares where they are wanted."""
-        public = checked_class_weight(self.class_weight, self._public_classes())
-        if public is not None:
-            return ClassWeights.of(1 / public)
-        outputs = self._outputs()
+        """Return the weights of classes, after a release of their shares where there are any."""
         if self.class_weight is None:
-            return ClassWeights.of(np.ones(outputs))
-        part = ledger.plan.parts[0]
+            return ClassWeights(None, 1.0)
+        outputs, part = self._outputs(), ledger.plan.parts[0]
         query = MeanOfBlocks(BlockClasses(outputs), ledger.shape[0], executor)
         released = ledger.release(part, query, shape=outputs)
-        return ClassWeights.of(released_shares(released, noise_of(part)))
+        public = public_weights(self.class_weight, self._public_classes())
+        return ClassWeights.of(released, noise_of(part), public)
 
     def _public_classes(self) -> Any:
         """Return the classes in order; 0 and 1 where they are not known before a fit."""
@@ -407,7 +402,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         intercept, outputs = float(self.fit_intercept), self._outputs()
         objective: Any = BinomialLoss() if outputs == 1 else MultinomialLoss()
         clip = partial(clipped_rows, bound=self.x_bound)
-        public = checked_class_weight(self.class_weight, self._public_classes())
+        public = public_weights(self.class_weight, self._public_classes())
         weights = partial(
             record_weights,
             row_bound=bound,

@@ -29,17 +29,18 @@ from algorithms.linear_models.mapped_plan import Shares, noise_of
 # No privacy rests on them.  "Signal" is about the length of a clipped gradient over the noise of
 # all rounds together.
 SHARES = Shares(moments=0.05, products=0.15, unclipped_weight=0.3)
-# What is assumed of targets: their deviation is a third of the largest one, features explain half of
-# their variance, and the constant may be the largest target.  So the clipping norm, over the length
-# of a row, is about the deviation of the targets, and the square of the constant 9 times theirs.
-# In units of what features explain:
+# What is assumed of targets: their deviation is a third of the largest one, and features explain
+# half of their variance, 1 / 18 of the largest square.  The first clipping norm is START, below;
+# the constant may be the largest target, and deviates by a tenth of it.  In units of what features
+# explain:
 CLIP_SQUARE, CONSTANT_SQUARE = 0.72, 18.0
+# In units of the largest square:
 USUAL_SLOPES, USUAL_CONSTANT = 1 / 18, 1 / 100
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
 # at larger signals by this power, and never less than LEAST_UNCLIPPED.
 LEAST_UNCLIPPED, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7
 LEARNING_RATE = 0.4  # change of ln C in a round, for each unit that the share is off its target
-WANDER = 0.5
+WANDER = 0.5  # about how far the noise of all shares may move ln C
 # The first, least and largest clipping norm, over the length of a row times the largest target.
 START, LEAST, LARGEST = 0.2, 1e-4, 2.0
 
@@ -57,7 +58,7 @@ def target_share(signal: float) -> float:
 
     Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
     """
-    return max(LEAST_UNCLIPPED, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
+    return max(LEAST_UNCLIPPED, 1 - CLIPPED * math.pow(CLIPPED_SIGNAL / signal, CLIPPED_POWER))
 
 
 def descend_mapped(
