@@ -177,8 +177,8 @@ class BlockClippedGradient:
         if weights:
             factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
         if self.class_weights is not None:
-            last = len(self.class_weights) - 1
-            factors = factors * self.class_weights[np.clip(targets, 0, last).astype(np.intp)]
+            nearest_class = np.clip(targets, 0, len(self.class_weights) - 1).astype(np.intp)
+            factors = factors * self.class_weights[nearest_class]
         total = self.features.gradient(rows, residuals * factors[:, None])
         if not self.unclipped_weight:
             return total

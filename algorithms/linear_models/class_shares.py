@@ -93,13 +93,13 @@ def public_weights(class_weight: Any, classes: Any) -> Array | None:
     if class_weight is None or (isinstance(class_weight, str) and class_weight == BALANCED):
         return None
     names = np.asarray(classes).tolist()
-    known = isinstance(class_weight, Mapping) and (
+    fits = isinstance(class_weight, Mapping) and (
         set(names) <= set(class_weight) or set(class_weight) <= set(names)
     )
-    if not known:
+    if not fits:
         allowed = 'None, "balanced", or a positive weight for each class: {class: weight}'
         raise ParameterError("class_weight", class_weight, allowed)
-    return np.array([POSITIVE.check("class_weight", class_weight.get(one, 1.0)) for one in names])
+    return np.array([POSITIVE.check("class_weight", class_weight.get(name, 1.0)) for name in names])
 
 
 class ClassWeights(NamedTuple):
@@ -138,10 +138,9 @@ class Calibration(NamedTuple):
         It is the difference of log odds (of logarithms for many classes), weighted by what is
         known of it before and by its noise.
         """
-        least = min(max(self.noise, 1e-12), 0.5)
-        shares, means = (
-            np.clip(one, least, 1 - least) for one in (self.shares, self.probabilities)
-        )
+        floor = min(max(self.noise, 1e-12), 0.5)
+        shares = np.clip(self.shares, floor, 1 - floor)
+        means = np.clip(self.probabilities, floor, 1 - floor)
         shift, variance = np.log(shares / means), (self.noise / shares) ** 2
         variance = variance + (self.noise / means) ** 2
         if shares.size == 1:

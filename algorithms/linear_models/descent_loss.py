@@ -144,12 +144,12 @@ def best_steps(spectra: Sequence[Array], prospect: Prospect, least_ridge: float)
             for ridge, averaged in candidates
         ]
     )
-    least = losses.min(axis=(0, 1))  # at each travel
-    column = int(np.argmax(least <= (1 + NEGLIGIBLE) * least.min()))
+    of_travels = losses.min(axis=(0, 1))
+    column = int(np.argmax(of_travels <= (1 + NEGLIGIBLE) * of_travels.min()))
     choice, row = np.unravel_index(losses[:, :, column].argmin(), losses.shape[:2])
     ridge, averaged = candidates[choice]
     constant = min(CONSTANTS[row], prospect.longest_constant)
-    return Steps(float(least[column]), ridge, constant, float(travels[column]), averaged)
+    return Steps(float(of_travels[column]), ridge, constant, float(travels[column]), averaged)
 
 
 def separated(eigenvalues: Array, radius: float, trace: float) -> Array:

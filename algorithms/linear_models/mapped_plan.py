@@ -134,23 +134,23 @@ def worth_of(
     """
     spectra = reference_spectra(sizes.features)
 
-    def steps_with(left: Shares, least_ridge: float) -> Steps:
-        noise = noise_of_rounds(sizes, mu, left, moves)
-        travel, longest_constant = LONGEST * MOST_ROUNDS, left.longest_constant
+    def steps_with(taken: Shares, least_ridge: float) -> Steps:
+        noise = noise_of_rounds(sizes, mu, taken, moves)
+        travel, longest_constant = LONGEST * MOST_ROUNDS, taken.longest_constant
         prospect = Prospect(noise, travel, clip_square, constant, longest_constant)
         return best_steps(spectra, prospect, least_ridge)
 
     # Moments are worth their share where their noise on the mean squared length is less than
     # what is known of it before.
     noise = moves.moments / (sizes.records * mu * math.sqrt(shares.moments))
-    left = shares._replace(products=0.0, moments=shares.moments if noise < USUAL else 0.0)
-    steps = steps_with(left, math.inf)
+    chosen = shares._replace(products=0.0, moments=shares.moments if noise < USUAL else 0.0)
+    steps = steps_with(chosen, math.inf)
     if products_fit(sizes, mu, shares):
         # The noise is half hidden by a ridge of half its norm.
         with_products = steps_with(shares, max(LEAST_CURVATURE, norm_of_noise(sizes, mu, shares)))
         if needs_products or with_products.loss < steps.loss:
-            left, steps = shares, with_products
-    return Worth(left, max(FEWEST_ROUNDS, math.ceil(steps.travel / LONGEST)))
+            chosen, steps = shares, with_products
+    return Worth(chosen, max(FEWEST_ROUNDS, math.ceil(steps.travel / LONGEST)))
 
 
 def noise_of_rounds(sizes: Sizes, mu: float, shares: Shares, moves: Moves) -> float:

@@ -49,7 +49,6 @@ from algorithms.linear_models.mapped_plan import (
     private_plan,
     products_fit,
     released_map,
-    signal_of,
     worth_of,
 )
 from algorithms.linear_models.regression_rounds import (
@@ -180,7 +179,8 @@ class PrivateLinearRegression(PrivateRegressor):
         units, method = self._units(features), METHOD.check("method", self.method)
         if self.non_private:
             return NoPrivacy()
-        sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
+        sizes, mu = Sizes(records, features, size), mu_of_budget(*budget)
+        shares = self._shares()
         products = products_fit(sizes, mu, shares)
         if method == AUTO:
             # The noise on a product has the deviation s = gram unit / (n mu) on the diagonal, and
@@ -303,7 +303,7 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def _descent(self, ledger: Any, executor: Executor | None) -> tuple[Array, Closing | None]:
         """Return coefficients with the intercept, from moments and gradients; and the last one."""
-        (records, features), ridge = ledger.shape, float(self.ridge)
+        (_, features), ridge = ledger.shape, float(self.ridge)
         # With a bound far below the features' own the round-off of long rows would matter.
         bound = max(self._row_bound(features), self.x_bound / 10)
         mapped = released_map(
@@ -319,8 +319,7 @@ class PrivateLinearRegression(PrivateRegressor):
             penalty=ridge,
             row_bound=math.inf if self.row_bound is None else bound,
         )
-        sizes = Sizes(records, features, features + self.fit_intercept)
-        descent = descend_mapped(ledger, mapped, self.y_bound, self._signal(sizes), executor, ridge)
+        descent = descend_mapped(ledger, mapped, self.y_bound, executor, ridge)
         closing = None
         if self.intervals:
             closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
@@ -333,19 +332,6 @@ class PrivateLinearRegression(PrivateRegressor):
     def _shares(self) -> Shares:
         """Return the shares of the budget of a descent."""
         return SHARES_WITH_INTERVALS if BOOLEAN.check("intervals", self.intervals) else SHARES
-
-    def _signal(self, sizes: Sizes) -> float:
-        """Return the signal of the rounds, for the share of the squared budget that they have.
-
-        The constants of `schedule` were chosen for the rounds' usual share, so the signal is that
-        of the whole budget times the root of the ratio of the two shares.
-        """
-        ratio = self._shares().rounds / SHARES.rounds
-        return signal_of(sizes, self._mu()) * math.sqrt(ratio)
-
-    def _mu(self) -> float:
-        """Return the mu of the whole budget."""
-        return mu_of_budget(self.epsilon, self.delta)
 
     def _row_bound(self, features: int) -> float:
         longest = math.sqrt(

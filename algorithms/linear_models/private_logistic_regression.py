@@ -252,7 +252,13 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         # The plan counts products in units of the square of the length to which rows are shortened,
         # so it is the same for every length.
         shares = self._shares()._replace(shortened_to=length_in_products(sizes, mu))
-        of_classes = self._class_weights(ledger, executor)
+        of_classes = ClassWeights(None, 1.0)
+        if shares.classes:
+            part, outputs = ledger.plan.parts[0], self._outputs()
+            query = MeanOfBlocks(BlockClasses(outputs), records, executor)
+            released = ledger.release(part, query, shape=outputs)
+            public = public_weights(self.class_weight, self._public_classes())
+            of_classes = ClassWeights.of(released, noise_of(part), public)
         mapped = released_map(
             ledger,
             self.x_bound,
@@ -359,16 +365,6 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         if self.class_weight is not None:
             return SHARES._replace(classes=CLASSES_SHARE)
         return SHARES._replace(calibration=CLASSES_SHARE if self.fit_intercept else 0.0)
-
-    def _class_weights(self, ledger: Any, executor: Executor | None) -> ClassWeights:
-        """Return the weights of classes, after a release of their shares where there are any."""
-        if self.class_weight is None:
-            return ClassWeights(None, 1.0)
-        outputs, part = self._outputs(), ledger.plan.parts[0]
-        query = MeanOfBlocks(BlockClasses(outputs), ledger.shape[0], executor)
-        released = ledger.release(part, query, shape=outputs)
-        public = public_weights(self.class_weight, self._public_classes())
-        return ClassWeights.of(released, noise_of(part), public)
 
     def _public_classes(self) -> Any:
         """Return the classes in order; 0 and 1 where they are not known before a fit."""

@@ -23,7 +23,7 @@ from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
 from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.linear_models.feature_moments import MappedFeatures
-from algorithms.linear_models.mapped_plan import Shares, noise_of
+from algorithms.linear_models.mapped_plan import Shares, Sizes, noise_of, signal_of
 
 # These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
 # No privacy rests on them.  "Signal" is about the length of a clipped gradient over the noise of
@@ -53,11 +53,17 @@ class Descent(NamedTuple):
     shares: Array  # noisy shares of the records that were not clipped
 
 
-def target_share(signal: float) -> float:
-    """Return the share of records that are not to be clipped.
+def target_share(plan: Any, shape: tuple[int, int], size: int) -> float:
+    """Return the share of records that are not to be clipped, for so many coefficients.
 
     Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
     """
+    # The constants were chosen for the rounds' usual share of the budget, so the signal is that of
+    # a whole budget of which the rounds have the usual share.
+    rounds = GradientRounds.of(plan)
+    noise = noise_of(rounds.mechanism)
+    mu = rounds.mechanism.sensitivity * math.sqrt(rounds.count / SHARES.rounds) / noise
+    signal = signal_of(Sizes(*shape, size), mu)
     return max(LEAST_UNCLIPPED, 1 - CLIPPED * math.pow(CLIPPED_SIGNAL / signal, CLIPPED_POWER))
 
 
@@ -65,7 +71,6 @@ def descend_mapped(
     ledger: Any,
     mapped: MappedFeatures,
     y_bound: float,
-    signal: float,
     executor: Executor | None,
     ridge: float,
 ) -> Descent:
@@ -73,11 +78,12 @@ def descend_mapped(
 
     They are the last iterate, or the weighted mean of the iterates, in which iterate t has the
     weight t.  If the norm grows beyond its largest value, steps were too long: they are halved, and
-    the descent starts again from 0.  ``signal`` chooses the share of records that are clipped;
-    ``ridge`` is the penalty on half the squared length of the slopes.
+    the descent starts again from 0.  ``ridge`` is the penalty on half the squared length of the
+    slopes.
     """
     plan_rounds = GradientRounds.of(ledger.plan)
-    rounds, unclipped_share = plan_rounds.count, target_share(signal)
+    rounds, size = plan_rounds.count, ledger.shape[1] + bool(mapped.features.intercept)
+    unclipped_share = target_share(ledger.plan, ledger.shape, size)
     step = mapped.steps.travel / rounds
     # The noise of all shares together moves ln C by no more than WANDER on average.
     share_noise = noise_of(plan_rounds.mechanism) / SHARES.unclipped_weight
@@ -92,7 +98,7 @@ def descend_mapped(
         executor,
         unclipped_weight=SHARES.unclipped_weight,
     )
-    theta = np.zeros((ledger.shape[1] + bool(features.intercept), 1))
+    theta = np.zeros((size, 1))
     mean, start = theta, 0  # of the iterates after round ``start``, which is the last new start
     norms, shares = np.empty(rounds), np.empty(rounds)
     for t in range(1, rounds + 1):

@@ -72,23 +72,19 @@ def test_the_plan_takes_statistics_where_their_noise_is_small():
     assert kind(200_000, 4.0) is kind(10**7, 0.1) is Gaussian
 
 
-def test_fewer_records_are_clipped_at_larger_signals():
-    shares = [target_share(signal) for signal in (0.1, 20.0, 100.0, 1e4, math.inf)]
-    assert np.round(shares, 2) == pytest.approx([0.6, 0.6, 0.7, 0.99, 1.0])
-
-
-@pytest.mark.parametrize("intervals", [False, True])
-def test_the_signal_of_rounds_follows_their_share_of_the_budget(intervals):
-    made = PrivateLinearRegression(epsilon=1.0, delta=1e-6, intervals=intervals)
-    sizes = Sizes(10_000, 5, 6)
-    shares = SHARES_WITH_INTERVALS if intervals else SHARES
-    # the squares of mu of all releases add up to that of the budget
-    whole = private_plan((1.0, 1e-6), sizes, 1, shares, Adjacency.REPLACE_ONE)
-    squares = [sum(count * loss.mu**2 for loss, count in part.losses()) for part in whole.parts]
-    usual = 1 - SHARES.moments - SHARES.products - SHARES.closing
-    round_share = squares[2] / sum(squares)
-    expected = signal_of(sizes, mu_of_budget(1.0, 1e-6)) * math.sqrt(round_share / usual)
-    assert made._signal(sizes) == pytest.approx(expected, rel=1e-6)
+@pytest.mark.parametrize("shares", [SHARES, SHARES_WITH_INTERVALS])
+def test_fewer_records_are_clipped_at_larger_signals(shares):
+    before = 0.0
+    for records, epsilon in ((50, 1.0), (1000, 1.0), (10_000, 1.0), (10_000, 4.0), (10**6, 50.0)):
+        sizes = Sizes(records, 5, 6)
+        plan = private_plan((epsilon, 1e-6), sizes, 60, shares, Adjacency.REPLACE_ONE)
+        after = target_share(plan, (records, 5), 6)
+        # with the mu of the rounds, as if they had the usual share of the whole budget
+        ratio = shares.rounds / SHARES.rounds
+        signal = signal_of(sizes, mu_of_budget(epsilon, 1e-6)) * math.sqrt(ratio)
+        assert after == pytest.approx(max(0.6, 1 - 0.35 * (80 / signal) ** 0.7), rel=1e-3)
+        assert before <= after <= 1
+        before = after
 
 
 def test_intervals_asked_for_are_there_after_every_method():
