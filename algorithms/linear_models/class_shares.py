@@ -27,8 +27,18 @@ from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
 from algorithms.base.row_blocks import clipped_rows, row_products
 
 BALANCED = "balanced"
-# The deviation of the constant's error, in log odds, before anything is released about it.
-USUAL_SHIFT = 0.5
+# Of the square of a shift so many variances of its noise are taken.
+SURE = 2.0
+# A calibration is released where the deviation of the noise of its shift is at most this, in log
+# odds, for two classes of equal shares.
+MOST_NOISE = 0.5
+
+
+def calibrates(records: int, mu: float, share: float) -> bool:
+    """Return whether a calibration with this share of the squared mu is worth it."""
+    noise = math.sqrt(2) / (records * mu * math.sqrt(share)) if share else math.inf
+    # log odds at 1/2 have the slope 4, and there are two numbers
+    return 4 * math.sqrt(2) * noise <= MOST_NOISE
 
 
 def shares_moved(outputs: int, relation: Adjacency) -> float:
@@ -135,14 +145,15 @@ class Calibration(NamedTuple):
     def shift(self) -> Array:
         """Return what is added to the constants of the scores.
 
-        It is the difference of log odds (of logarithms for many classes), weighted by what is
-        known of it before and by its noise.
+        It is the difference of log odds (of logarithms for many classes), less what its noise may
+        be (James & Stein).
         """
         floor = min(max(self.noise, 1e-12), 0.5)
         shares = np.clip(self.shares, floor, 1 - floor)
         means = np.clip(self.probabilities, floor, 1 - floor)
-        shift, variance = np.log(shares / means), (self.noise / shares) ** 2
-        variance = variance + (self.noise / means) ** 2
+        shift, slopes = np.log(shares / means), (1 / shares, 1 / means)
         if shares.size == 1:
             shift = shift - np.log((1 - shares) / (1 - means))
-        return np.asarray(shift * USUAL_SHIFT**2 / (USUAL_SHIFT**2 + variance))
+            slopes = slopes[0] / (1 - shares), slopes[1] / (1 - means)
+        variance = self.noise**2 * (slopes[0] ** 2 + slopes[1] ** 2)
+        return np.asarray(shift * np.maximum(1 - SURE * variance / np.maximum(shift**2, 1e-300), 0))

@@ -29,7 +29,7 @@ from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Repeat, Sequential
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget, round_mu
 from algorithms.base.row_blocks import MeanOfBlocks
-from algorithms.linear_models.class_shares import calibration_moved, shares_moved
+from algorithms.linear_models.class_shares import calibrates, calibration_moved, shares_moved
 from algorithms.linear_models.descent_loss import (
     LONGEST,
     Prospect,
@@ -143,6 +143,8 @@ def worth_of(
     # Moments are worth their share where their noise on the mean squared length is less than
     # what is known of it before.
     noise = moves.moments / (sizes.records * mu * math.sqrt(shares.moments))
+    if not calibrates(sizes.records, mu, shares.calibration):
+        shares = shares._replace(calibration=0.0)
     chosen = shares._replace(products=0.0, moments=shares.moments if noise < USUAL else 0.0)
     steps = steps_with(chosen, math.inf)
     if products_fit(sizes, mu, shares):

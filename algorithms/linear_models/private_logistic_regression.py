@@ -296,13 +296,13 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         theta = mapped.without_noise(theta, unit * mean_noise(ledger.plan), usual, LEAST_KEPT)
         slopes, constant = mapped.features.coefficients(theta)
         self.calibration_ = None
-        if shares.calibration:
-            part = ledger.plan.parts[-1]
+        part = ledger.plan.parts[-1]
+        if not isinstance(part, Repeat):  # the plan has a calibration
             work = BlockCalibration(mapped.features, theta, self.weight_bound)
             query = MeanOfBlocks(work, records, executor)
             released = ledger.release(part, query, shape=2 * self._outputs())
-            shares_of_classes, probabilities = np.split(released, 2)
-            self.calibration_ = Calibration(shares_of_classes, probabilities, noise_of(part))
+            class_shares, probabilities = np.split(released, 2)
+            self.calibration_ = Calibration(class_shares, probabilities, noise_of(part))
             constant = constant + self.calibration_.shift()
         return np.vstack([slopes, constant])
 
