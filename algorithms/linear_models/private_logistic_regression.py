@@ -78,7 +78,7 @@ BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
 # These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
 # rests on them.
-SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
+SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.25)
 # What is assumed: features explain a deviation of scores of 2, which times the curvature is 1, and
 # the constant is 1.  The square of that times the curvature:
 CONSTANT_SQUARE = 0.25
