@@ -349,7 +349,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
-            f"gradients, after {len(self.plan_.parts) - 1} releases of moments; features beyond "
+            f"gradients, beside {len(self.plan_.parts) - 1} other releases; features beyond "
             f"{self.x_bound:g} are clipped"
         )
 
