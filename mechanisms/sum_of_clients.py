@@ -51,11 +51,12 @@ class DropOut:
 
     def check(self, argument: str, value: object) -> int:
         """Return the number, a share rounded up, or raise `ParameterError`."""
+        number = value
         if isinstance(value, (float, np.floating)) and 1 / CLIENTS.high <= value < 1:
             # The share is the decimal that is printed: 0.29 of 100 clients are 29.
-            value = math.ceil(Fraction(Decimal(repr(float(value)))) * self.clients)
+            number = math.ceil(Fraction(Decimal(repr(float(value)))) * self.clients)
         try:
-            return IntegerRange(0, self.clients - 1).check(argument, value)
+            return IntegerRange(0, self.clients - 1).check(argument, number)
         except ParameterError:
             raise ParameterError(argument, value, str(self)) from None
 
@@ -73,6 +74,10 @@ class SumOfClients(SummedIntegerNoise):
     however the clients who drop out are chosen, and also where they stay but tell the server
     their noise.  How many clients there are is public, and equal on both neighbours: a client is
     protected by zeroing its vector, not by leaving it out, as its noise would be missed.
+
+    ``PoissonSampled(SumOfClients(...), rate)`` samples records: all clients add noise in every
+    round, also those with no record in the sample.  If clients are sampled, and only those in the
+    sample add noise, use ``SampledWithoutReplacement``, with as many clients as are in a sample.
 
     Examples
     --------
@@ -362,7 +367,8 @@ class ClientVectors:
     def deviation(self, total: SumOfClients) -> float:
         """Return the root mean square error of a coordinate of the sum, at most.
 
-        It counts the noise of all clients, and rounding; wrapping around is not in it.
+        It counts the noise of all clients, and rounding, but neither vectors that are longer than
+        ``clip`` nor sums that wrap around.
 
         Parameters
         ----------
@@ -457,6 +463,8 @@ def calibrate_sum(
     True
     """
     target = OPEN_SHARE.check("wrap", wrap)
+    if not hasattr(share, "noise_of_sum"):
+        raise ParameterError("share", share, "DiscreteGaussian or Skellam")
 
     def at(step: float) -> tuple[ClientVectors, SumOfClients]:
         vectors = ClientVectors(dimension, clip, step, bits, rotation=rotation)

@@ -82,10 +82,10 @@ QUICK_COST = 1e7  # complex products (20 ms): a cheaper problem needs no rough a
 TAIL_SHARE = 1e-10
 MAX_GRID_LOSSES = 300  # different losses of a lattice above: each needs a law of its own
 # Choices of one part in each parallel that are tried for a lower end: each takes a certificate.
+# Up to as many parts, or selections where there is no parallel, engines narrow what choices cost.
 MAX_CHOICES = 8
 CHOSEN = (BoundedRangeLoss, Parallel)  # items that stand for several pairs, of which one is chosen
 USUAL_CHOICES = 2e-3  # an interval of V that is wider gets the lower ends of users
-PARTS = 3  # of a parallel, so that engines narrow V
 SURE_BITS = 40  # significant bits of an epsilon from Rényi curves; round-off may change the others
 LARGEST_LOSS_ULPS = 64  # units of round-off by which a largest loss is rounded up at most
 ULPS_BELOW_TOP = 32  # an upper end that close to the largest loss may be this loss
@@ -230,10 +230,12 @@ class Direction:
     def _usual_choice_width(self) -> float:
         """The relative width of `_certify_choices` from which on engines are asked, too.
 
-        They narrow what parallels cost, and are quick where few parts may be chosen.
+        They are quick where few parts may be chosen, and narrow what few selections cost.
         """
         parallels = [item.distinct for item, _ in self.items if isinstance(item, Parallel)]
-        is_quick = bool(parallels) and all(len(parts) <= PARTS for parts in parallels)
+        selections = sum(n for item, n in self.items if isinstance(item, BoundedRangeLoss))
+        is_quick = all(len(parts) <= MAX_CHOICES for parts in parallels)
+        is_quick &= bool(parallels) or selections <= MAX_CHOICES
         return INEXACT_WIDTH if is_quick else LOOSE_WIDTH
 
     def journal(self, delta: float) -> list[tuple[str, float, Certificate | None]]:

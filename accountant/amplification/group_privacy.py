@@ -153,8 +153,10 @@ class GroupLoss(FiniteLoss):
 
     @property
     def reversed(self) -> GroupLoss:
-        """The same loss: a record of the group may change either way."""
-        return self
+        """The same profile: a record of the group may change either way."""
+        # The pair below changes one way alone.
+        is_envelope = self.loss.numerics.is_upper_envelope
+        return GroupLoss(self.loss.reversed, self.size) if is_envelope else self
 
     def profile(self, epsilon: ArrayLike) -> Array:
         """Return ``sup_a h(h(...h(a))) - e^eps a``, with h(a) the greatest power at level a."""
@@ -198,7 +200,15 @@ class GroupLoss(FiniteLoss):
     def numerics(self) -> LossNumerics:
         """A finite sum; a numerical bound where the curve is not that of finitely many outcomes."""
         is_cut = _power_curve(self.loss, self.size)[3]
-        return LossNumerics(FINITE_CGF, is_numerical=self.loss.loss_pmf is None or is_cut)
+        is_numerical = self.loss.loss_pmf is None or is_cut
+        return LossNumerics(FINITE_CGF, self.loss.numerics.is_upper_envelope, is_numerical)
+
+    @property
+    def attained_pair(self) -> Loss:
+        """The loss itself; of a bound on many pairs, a pair that differs in one record alone."""
+        # The trade-off curve of that pair, iterated, need not be that of a pair of data sets: two
+        # records that are sampled apart cost less.
+        return self.loss.attained_pair if self.loss.numerics.is_upper_envelope else self
 
     @property
     def loss_pmf(self) -> tuple[Array, Array]:

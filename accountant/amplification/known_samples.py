@@ -4,7 +4,7 @@ A Gaussian is released ``count`` times from Poisson samples, each of which holds
 probability q; noise has deviation 1, and the record moves it by mu.  P has the record and Q has
 not.  J, the number of samples with the record, is binomial, with p_j = P(J = j).
 
-- Who is told which samples hold the record learns at least as much: for every t
+- Publishing also which samples hold the record costs at least as much: for every t
 
       delta(epsilon(t)) <= sum_j p_j Phi(sqrt(j) mu - t) - e^epsilon(t) Phi(-t),
       e^epsilon(t) = sum_j p_j e^(sqrt(j) mu t - j mu^2 / 2).

@@ -368,8 +368,10 @@ def profile_terms(repeated: Repeated, cells: int = CELLS, corners: int = CORNERS
     y = np.append(np.append(0.0, np.exp(shifts - greatest)), 1.0)
     phi = np.append(np.append(1.0, np.exp(log_phi(shifts)) * (1 + ACCURACY)), 0.0)
     hull = lower_hull(y, phi)
-    slopes = np.diff(phi[hull]) / np.diff(y[hull])
-    weights = np.maximum(np.diff(slopes, append=0.0), 0.0) * y[hull[1:]]
+    # Slopes from either side times y; the slopes themselves may overflow.
+    falls, steps = -np.diff(phi[hull]), np.diff(y[hull])
+    after = np.append(falls[1:] * (y[hull[1:-1]] / steps[1:]), 0.0)
+    weights = np.maximum(falls * (y[hull[1:]] / steps) - after, 0.0)
     mean = tries.mean * (1 + ACCURACY)
     shifts = np.append(shifts, greatest)[hull[1:] - 1]
     return ProfileTerms(mean * weights, shifts, tests.log_slopes, tails)

@@ -163,7 +163,7 @@ class ShuffledEpoch(Release):
                 if self.relation is Adjacency.ZERO_OUT:
                     attained = greatest_output_pair(loss.mu, loss.mu, self.batches)
                 else:
-                    attained = AllocatedGaussian(loss.mu, self.batches, below=True)
+                    attained = AllocatedGaussian(loss.mu, self.batches).attained_pair
             loss = UpperEnvelope(loss, attained)
         yield (loss.reversed if self._added else loss), 1
 

@@ -96,33 +96,27 @@ def registry_rows(
     unstated = "as the sensitivities state"
     differ = (adjacency.difference for adjacency in Adjacency if adjacency == relation)
     release_counts: Counter[tuple[str, str]] = Counter()
-    facts: dict[str, dict[str, Any]] = {}
-    first_time, last_time, seeded, undeclared, by_trusted = "", "", 0, 0, 0
+    last_time, seeded, undeclared, by_trusted = "", 0, 0, 0
     for line in lines:
         if not line.is_spend:
             continue
-        first_time, last_time = min(first_time or line.time, line.time), max(last_time, line.time)
+        last_time = max(last_time, line.time)
         seeded += line.seeded
         undeclared += bool(line.undeclared)
         by_trusted += bool(line.executor)
-        facts[line.what] = line.facts
         if line.kind != "plan":
             release_counts[line.what, line.kind] += 1
     dataset_fields = {
-        "data set": status.name,
         "unit of privacy": status.protects,
         "neighbour relation": relation or unstated,
         "neighbours differ by": next(differ, unstated),
         "epsilon": status.most,  # with what earlier windows may leave to a later one
         "delta": status.budget.delta,
-        "spent epsilon": status.epsilon,
         "spent": (
             f"{status.counts} {format_spent(status.total, status.limit)} of {status.limit:.6g}"
         ),
         "composition": AFTER_PLAN if status.after_plan else COMPOSITION_NAMES[status.notion],
         "accountant": FILTER_NOTE,
-        "opened": status.opened,
-        "first release": first_time or status.opened,
         "last release": last_time or status.opened,
         "seeded releases": seeded,
         "undeclared releases": undeclared,
@@ -130,12 +124,11 @@ def registry_rows(
     }
     parts: list[dict[str, Any]] = [
         {
-            "mechanism": str(facts[what].get("kind", what)),
             "parameters": what,
             "releases": count,
             "paid for": "by a plan" if kind == "step" else "one by one",
         }
         for (what, kind), count in release_counts.items()
     ]
-    nothing = {"mechanism": "none yet", "parameters": "", "releases": 0, "paid for": ""}
+    nothing = {"parameters": "", "releases": 0, "paid for": ""}
     return [{**dataset_fields, **part} for part in parts or [nothing]]

@@ -321,6 +321,11 @@ def export(
     from accountant.publishing.deployments_registry import read_stated, record_of_book
 
     stated = None if registry is None else read_stated(registry, out)
+    filters = {"--since": since, "--until": until, "--author": author, "--run": run}
+    for option, text in filters.items():
+        if stated is not None and text is not None:
+            allowed = "absent: the record of a registry is of all releases"
+            raise ParameterError(option, text, allowed)
     kind = "json" if out == "-" else Path(out).suffix[1:].lower()
     if stated is None:
         OneOf(("json", "csv")).check("the suffix of --out", kind)

@@ -152,24 +152,25 @@ def make(
     print(f"wrote {out}: {len(document):,} bytes; check it: dp-attest receipt verify {out}")
 
 
-def checked(receipt: Path, key: Path | None) -> Receipt:
-    """Return what holds of a receipt; what is refused is one line, and exit status 2."""
+def checked(receipt: Path, key: Path | None) -> tuple[Receipt, bytes]:
+    """Return what holds of a receipt, and its bytes; a refusal is one line, and exit status 2."""
     from accountant.cli.progress import waiting
     from accountant.proofs.checked_proof import refuse_without_flint
     from accountant.proofs.claimed_losses import refuse_other_claims
     from accountant.verifier import ProofError, check_receipt
-    from accountant.verifier.receipt import MEBIBYTES, public_key
+    from accountant.verifier.receipt import MEBIBYTES, read_public_key
 
     refuse_without_flint()
     try:
-        author_key = None if key is None else public_key(key.read_text(encoding="utf-8"))
+        author_key = None if key is None else read_public_key(key)
         with open(receipt, "rb") as file, waiting("checking"):
-            result = check_receipt(file.read(MEBIBYTES * 2**20 + 1), author_key)
+            document = file.read(MEBIBYTES * 2**20 + 1)
+            result = check_receipt(document, author_key)
     except (ProofError, ValueError) as error:
         raise CommandFailed(f"refused: {error}", REFUSED) from None
     if result.verdict is not None:
         refuse_other_claims(result.verdict.plan, decimal=result.verdict.delta == 0)
-    return result
+    return result, document
 
 
 def verify(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
@@ -191,7 +192,7 @@ def verify(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
     """
     from accountant.verifier import receipt_words
 
-    result = checked(receipt, key)
+    result, _ = checked(receipt, key)
     print(receipt_words(result, is_key_known=key is not None))
     if result.problems:
         raise typer.Exit(UNPROVED)
@@ -217,7 +218,7 @@ def page(
 
     check_outputs(None, out=out)
     refuse_existing("--out", out, force)
-    result = checked(receipt, key)
+    result, _ = checked(receipt, key)
     write_atomically(Path(out), receipt_page(result, is_key_known=key is not None))
     if result.problems:
         raise typer.Exit(UNPROVED)
@@ -232,8 +233,8 @@ def card(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
     """
     from accountant.publishing.model_card import model_card
 
-    result = checked(receipt, key)
-    print(model_card(result, receipt.read_bytes()), end="")
+    result, document = checked(receipt, key)
+    print(model_card(result, document), end="")
     if result.problems:
         raise typer.Exit(UNPROVED)
 

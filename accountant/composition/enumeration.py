@@ -25,7 +25,10 @@ BLOCK = 2**20  # sums times epsilons that are held in memory at once: a few arra
 
 
 def number_of_sums(items: list[tuple[Loss, int]]) -> float:
-    """Return how many different sums the losses have at most; infinite where one is not finite."""
+    """Return how many different sums the losses have at most.
+
+    Infinite where a loss is not finite, or has too many outcomes to count the releases of each.
+    """
     total = 1.0
     for loss, count in items:
         outcomes = loss.loss_pmf
@@ -36,7 +39,10 @@ def number_of_sums(items: list[tuple[Loss, int]]) -> float:
         log_ways = math.lgamma(count + kinds) - math.lgamma(kinds) - math.lgamma(count + 1)
         if kinds > 1:  # at large counts the difference above is all round-off
             log_ways = max(log_ways, math.log(count + 1))
-        total *= math.exp(min(log_ways, 700.0))
+        ways = math.exp(min(log_ways, 700.0))
+        if ways * kinds > 20 * MAX_SUMS:  # they are listed in a few arrays of 32 MB
+            return math.inf
+        total *= ways
     return total
 
 

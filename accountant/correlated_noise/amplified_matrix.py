@@ -29,6 +29,8 @@ from accountant.plans.adjacency import PRESENCE_RELATIONS, Adjacency, check_rela
 from accountant.plans.declared_releases import is_plan_field
 from accountant.plans.plan import Item, Release
 
+SCALES = (1e-100, 1e100)  # in step sensitivities: their squares, and the inverses, are floats
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,9 @@ class AmplifiedMatrix(Release):
         object.__setattr__(self, "scale", POSITIVE.check("scale", self.scale))
         norm = POSITIVE.check("step_sensitivity", self.step_sensitivity)
         object.__setattr__(self, "step_sensitivity", norm)
+        if not SCALES[0] <= self.scale / norm <= SCALES[1]:
+            allowed = f"step_sensitivity times a number in [{SCALES[0]:g}, {SCALES[1]:g}]"
+            raise ParameterError("scale", self.scale, allowed)
         relation = check_relation("relation", self.relation, PRESENCE_RELATIONS)
         object.__setattr__(self, "relation", relation)
         bands_of(self.strategy)

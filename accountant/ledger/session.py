@@ -7,6 +7,7 @@ and `release`: this layer knows no statistics.
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from contextlib import ExitStack
 from types import MappingProxyType
 from typing import Any, Self, final
@@ -19,8 +20,8 @@ from accountant.table_display import Table, TableDisplay
 class Session(TableDisplay):
     """Questions to a frame at the cost of a data set of a book; made by `Book.session`.
 
-    Calling it answers a question.  A question that was asked before, at the same cost, has its
-    answer already: it is given again, and costs nothing.
+    Calling it answers a question.  A question that was asked before, the same in all that it says
+    and at the same cost, has its answer already: it is given again, and costs nothing.
 
     Parameters
     ----------
@@ -60,6 +61,7 @@ class Session(TableDisplay):
     ) -> None:
         self._book, self._name, self._schema = book, name, schema
         self._stack, self._answers = ExitStack(), dict[str, Any]()
+        self._labels = dict[str, str]()  # of the first question of the same words
         self._ledger = self._stack.enter_context(book.ledger(name, frame, **facts))
 
     def __enter__(self) -> Self:
@@ -92,15 +94,21 @@ class Session(TableDisplay):
         """
         stated = self._stated(question, cost)
         title = f"{stated}, {stated.cost}"
-        # The same words under another schema are another question.
-        digest = hashlib.sha256(repr(self._schema).encode()).hexdigest()[:8]
-        answer = stated.release(self._ledger, self._schema, label=f"{title} ({digest})")
-        self._answers[title] = answer
+        # Words do not say all of a question, such as its confidence, and a book's names are short.
+        digest = hashlib.sha256(repr((stated, self._schema)).encode()).hexdigest()[:12]
+        printable = "".join(letter if letter.isprintable() else "?" for letter in title)
+        label = f"{unicodedata.normalize('NFC', printable)[:150]} ({digest})"
+        answer = stated.release(self._ledger, self._schema, label=label)
+        first_label = self._labels.setdefault(title, label)
+        self._answers[title if label == first_label else label] = answer
         return answer
 
     @property
     def answers(self) -> MappingProxyType[str, Any]:
-        """The answers of this session, by question and cost."""
+        """The answers of this session, by question and cost.
+
+        Where two questions have the same words, those of the second end in a code in brackets.
+        """
         return MappingProxyType(self._answers)
 
     @property

@@ -151,7 +151,8 @@ def lower_hull(x: Array, y: Array) -> NDArray[np.intp]:
     candidates = np.arange(x.size)
     # A point above the line between its neighbours is no corner.
     for _ in range(HULL_PASSES):
-        bend = np.diff(np.diff(y[candidates]) / np.diff(x[candidates]))
+        with np.errstate(over="ignore", invalid="ignore"):  # infinite slopes have no bend: NaN
+            bend = np.diff(np.diff(y[candidates]) / np.diff(x[candidates]))
         if np.all(bend >= 0):
             return candidates
         candidates = candidates[np.concatenate([[True], ~(bend < 0), [True]])]

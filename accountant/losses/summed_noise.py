@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accountant.domains import POSITIVE, IntegerRange
-from accountant.errors import ParameterError
+from accountant.errors import ParameterError, PrivateValueError
 from accountant.losses.discrete_gaussian import MAX_LISTED_OUTCOMES, SHIFT, normaliser
 from accountant.losses.finite import FiniteLoss
 from accountant.losses.gaussian import GaussianLoss
@@ -85,12 +85,12 @@ class SummedNoise(PlanField):
 
     @abstractmethod
     def log_masses(self, reach: int) -> tuple[Array, float]:
-        """Return ``ln P(k)`` of 0 ... ``reach``, the last tenth of which may be inexact.
+        """Return ``ln P(k)`` of 0 ... ``reach``, of which the last two deviations may be inexact.
 
         Parameters
         ----------
         reach : int
-            The last k.
+            The last k, at least ten deviations.
 
         Returns
         -------
@@ -125,8 +125,9 @@ class SummedNoise(PlanField):
             Of the shape of ``k``.
         """
         distance = np.abs(np.asarray(k, dtype=np.int64))
-        farthest = 64 + distance.max(initial=0) + distance.max(initial=0) // 4
-        return log_masses_of(self, 1 << int(farthest).bit_length())[distance]
+        largest = int(distance.max(initial=0))
+        farthest = 64 + max(largest + largest // 4, self.distance_of_tail(1e-20))
+        return log_masses_of(self, 1 << farthest.bit_length())[distance]
 
     def distance_of_tail(self, mass: float) -> int:
         """Return a whole number that the noise reaches or exceeds, in size, with at most a mass.
@@ -240,13 +241,39 @@ class DiscreteGaussianSum(SummedNoise):
             exponent = np.minimum(exponent, bounds.min(axis=-1))
         return math.log(2) + exponent
 
+    def log_mass(self, k: ArrayLike) -> Array:
+        """Return ``ln P(k)``, where it has no closed form from k modulo the number of shares."""
+        distance = np.abs(np.asarray(k, dtype=np.int64))
+        if self.is_closed:
+            return self._closed_log_mass(distance)
+        # If m is added to each share, its squares add up to 2 m r + n m^2 more, whatever they were.
+        m = (distance + self.terms // 2) // self.terms
+        remainder = distance - m * self.terms
+        log_masses = SummedNoise.log_mass(self, remainder)
+        if np.isneginf(log_masses).any():
+            near = (
+                f"so near to the value that its mass is a float, as scales are below {CLOSED_FROM}"
+            )
+            raise PrivateValueError("output", near)
+        excess = m * (2.0 * remainder + float(self.terms) * m)
+        log_masses -= excess / 2 / self.scale / self.scale
+        return log_masses
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the sum is a discrete Gaussian, but for the factor at `CLOSED_FROM`."""
+        return self.scale >= CLOSED_FROM or self.terms == 1
+
+    def _closed_log_mass(self, k: Array) -> Array:
+        scale = math.sqrt(self.variance)
+        log_masses: Array = -((k / scale) ** 2) / 2 - math.log(normaliser(scale))
+        return log_masses
+
     def log_masses(self, reach: int) -> tuple[Array, float]:
         """Return ``ln P(k)``: in closed form from `CLOSED_FROM` on, else by convolution."""
-        if self.scale >= CLOSED_FROM or self.terms == 1:
-            k = np.arange(reach + 1.0)
+        if self.is_closed:
             error = 10 * self.terms * math.exp(-((math.pi * CLOSED_FROM) ** 2)) + 2000 * ULP
-            scale = math.sqrt(self.variance)
-            return -((k / scale) ** 2) / 2 - math.log(normaliser(scale)), error
+            return self._closed_log_mass(np.arange(reach + 1.0)), error
         if reach > 4 * MAX_LISTED_OUTCOMES:  # a convolution takes the square of it
             raise ParameterError("scale", self.scale, f"at least {CLOSED_FROM} for a density here")
         # The sums of 1, 2, 4, ... shares are convolved with the shares that are added up already.
@@ -335,6 +362,19 @@ class SkellamNoise(SummedNoise):
         exponent: Array = x * x / (1 + np.hypot(1.0, x)) - x * np.arcsinh(x)
         return math.log(2) + self.variance * exponent
 
+    def log_mass(self, k: ArrayLike) -> Array:
+        """Return ``ln(e^-V I_k(V))``, where k or V is large by Debye's expansion."""
+        distance = np.abs(np.asarray(k, dtype=np.int64))
+        root = np.hypot(distance, self.variance)
+        t = np.square(distance / root)
+        expansion = self.log_tail(distance) - math.log(2) - np.log(2 * math.pi * root) / 2
+        expansion += (3 - 5 * t) / 24 / root + (1 - t) * (1 - 5 * t) / 16 / root / root
+        is_near = root < 4 * MAX_LISTED_OUTCOMES  # beyond, the next terms are below 1e-13
+        if not is_near.any():
+            return expansion
+        listed = SummedNoise.log_mass(self, np.where(is_near, distance, 0))
+        return np.where(is_near, listed, expansion)
+
     def log_masses(self, reach: int) -> tuple[Array, float]:
         """Return ``ln(e^-V I_k(V))`` by ratios I_{k+1} / I_k, downwards from bounds of the last."""
         from scipy.special import i0e
@@ -372,7 +412,7 @@ def curvature_of_sum(scale: float, terms: int) -> float:
 
     With the characteristic function f of a share, P(0) is the mean of f(u)^n over u in [0, 1), and
     P(0) - P(1) that of f(u)^n 2 sin^2(pi u): sums of positive terms.  At N equally spaced u the
-    mean is that of P(0 + l N) over all l, of which those beyond 0 are below e^-800.
+    mean is that of P(0 + l N) over all l, of which those beyond 0 are below e^-799.
     """
     of_one_share = 1 / scale / scale
     variance = terms * scale * scale
@@ -385,9 +425,10 @@ def curvature_of_sum(scale: float, terms: int) -> float:
     n = np.arange(1, 8)[:, None]
     if scale >= WIDE_SHARE:  # by Poisson's summation
         width = 2 * (math.pi * scale) ** 2
-        waves = np.exp(-width * n * (n - 2 * u)) + np.exp(-width * n * (n + 2 * u))
-        at_zero = 2 * np.exp(-width * n * n).sum()
-        log_share = -width * u * u + np.log1p(waves.sum(axis=0)) - math.log1p(at_zero)
+        # From waves e^(-width n (n - 2 u)) + e^(-width n (n + 2 u)) those of u = 0 are taken away.
+        waves = np.exp(-width * n * (n - 2 * u)) * np.square(np.expm1(-2 * width * n * u))
+        at_zero = 1 + 2 * np.exp(-width * n * n).sum()
+        log_share = -width * u * u + np.log1p(waves.sum(axis=0) / at_zero)
     else:
         weights = np.exp(-((n / scale) ** 2) / 2)
         sines = np.square(np.sin(math.pi * n * u))
@@ -490,7 +531,7 @@ class SummedNoiseLoss(FiniteLoss):
 
 @functools.lru_cache(maxsize=64)
 def log_masses_of(noise: SummedNoise, reach: int) -> Array:
-    """Return ``ln P(k)`` of 0 ... ``reach``, whose last tenth may be inexact."""
+    """Return ``ln P(k)`` of 0 ... ``reach``, whose last two deviations may be inexact."""
     return noise.log_masses(reach)[0]
 
 
@@ -535,10 +576,12 @@ def loss_of_summed_noise(noise: SummedNoise, sensitivity: float, dimension: int)
     Whole vectors that differ in one coordinate alone are two numbers apart, and the loss is exact.
     """
     # The squared distance is whole; a float such as sqrt(3) may be a little less than that.
-    steps = math.floor(min(sensitivity * sensitivity * (1 + 2.0**-40), 2.0**53))
-    shift = math.isqrt(steps)
-    if shift >= 1 and (dimension == 1 or steps == 1) and noise.is_listed(shift):
-        return SummedNoiseLoss(noise, shift)
-    distance = sensitivity if not 1 <= steps < 2**53 else math.sqrt(steps)
-    distance = float(shift) if dimension == 1 and shift >= 1 else distance
+    squared = sensitivity * sensitivity * (1 + 2.0**-40)
+    distance = sensitivity * (1 + 2.0**-40)
+    if 1 <= squared < 2.0**53:  # floats tell larger numbers from their neighbours no more
+        steps = math.floor(squared)
+        shift = math.isqrt(steps)
+        if (dimension == 1 or steps == 1) and noise.is_listed(shift):
+            return SummedNoiseLoss(noise, shift)
+        distance = float(shift) if dimension == 1 else math.sqrt(steps)
     return GaussianLoss(round_up(noise.gdp_per_step * distance))

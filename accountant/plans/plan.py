@@ -325,10 +325,12 @@ class Repeat(Plan):
 
 def directions(plan: Plan) -> tuple[Plan, ...]:
     """Return the plan, and its reverse where that is a different one."""
-    # A plan with the same losses in another order may cost another epsilon.
-    if all((other := item.reversed) is item or other == item for item, _ in plan.losses()):
+    losses = list(plan.losses())
+    if all(item.reversed is item for item, _ in losses):
         return (plan,)
-    return plan, plan.reversed
+    backwards = plan.reversed
+    # The same losses in another order may cost another epsilon.
+    return (plan,) if list(backwards.losses()) == losses else (plan, backwards)
 
 
 def as_plan(plan: object) -> Plan:

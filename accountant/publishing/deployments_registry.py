@@ -2,7 +2,7 @@
 
 A machine knows some fields: the privacy parameters, the unit, how losses add up, the mechanisms.
 The others are words of people, in a file ``registry.toml``.  Nothing is guessed: a field that the
-stated tier asks for and nobody gave is refused, and so is a field that the machine knows better.
+stated tier requires and the file lacks is refused, and so is a field that the machine computes.
 
 Reference: github.com/opendp/deployments-registry-data, schemas/deployments-schema.yaml, commit
 3e9c812; Dwork, Kohli & Mulligan (2019), who proposed such a registry.
@@ -25,6 +25,7 @@ from accountant.book.status import Status
 from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.files import read_text
+from accountant.formatting import escape_control
 from accountant.training import words
 from accountant.training.statement import TrainingStatement
 from dp_attest.public_names import nearest_name
@@ -164,7 +165,7 @@ def record_of_training(statement: TrainingStatement, stated: str) -> str:
 
 
 def record(computed: Known, stated: str) -> str:
-    """Return the record as YAML, or raise `ParameterError` for all that nobody has said."""
+    """Return the record as YAML, or raise `ParameterError` with all fields that are missing."""
     try:
         table = tomllib.loads(stated)
     except tomllib.TOMLDecodeError as error:
@@ -233,6 +234,11 @@ def near(name: str, names: Iterable[str]) -> str:
     return f"named as the registry does: {meant or ', '.join(names)}"
 
 
+def quoted(value: Any) -> str:
+    """Return a value as JSON, whose escapes YAML reads but for surrogate pairs."""
+    return escape_control(json.dumps(value, allow_nan=False, ensure_ascii=False))
+
+
 def yaml_lines(table: dict[str, Any], indent: str) -> Iterator[str]:
     """Yield the lines of a table as YAML; every text is quoted, as JSON quotes it.
 
@@ -244,9 +250,9 @@ def yaml_lines(table: dict[str, Any], indent: str) -> Iterator[str]:
             yield from yaml_lines(value, f"{indent}  ")
         elif isinstance(value, list):
             yield f"{indent}{name}:\n"
-            yield from (f"{indent}  - {json.dumps(item)}\n" for item in value)
+            yield from (f"{indent}  - {quoted(item)}\n" for item in value)
         else:
-            text = json.dumps(value, allow_nan=False)
+            text = quoted(value)
             is_power = isinstance(value, float) and "e" in text and "." not in text
             yield f"{indent}{name}: {text.replace('e', '.0e') if is_power else text}\n"
 

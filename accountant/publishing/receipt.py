@@ -138,6 +138,9 @@ def make_receipt(
     if not isinstance(signing_key, AuthorKey):
         raise ParameterError("key", "a secret", PERSONS_KEY)
     excerpt = status = None
+    for argument, value in (("since", since), ("until", until), ("others", others or None)):
+        if book is None and value is not None:
+            raise ParameterError(argument, value, "left out where no ledger has entries to choose")
     if book is not None:
         excerpt = book.excerpt(dataset, signing_key, since, until, others)
         status, author = book.status(dataset), excerpt.author or author
@@ -199,7 +202,9 @@ def planned(excerpt: Excerpt | None, dataset: str, training: TrainingStatement |
     charges = list(charged(entry for entry in entries if entry["dataset"] == dataset))
     if not charges:
         raise ParameterError("dataset", dataset, "one with a charge among the entries")
-    return Sequential(list(map(from_dict, charges)))
+    plans = list(map(from_dict, charges))
+    # A proof that was given with the only charge is of that plan, and not of a sequence of it.
+    return plans[0] if len(plans) == 1 else Sequential(plans)
 
 
 def promised(status: Status | None, training: TrainingStatement | None) -> Budget:

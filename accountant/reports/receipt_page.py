@@ -14,7 +14,7 @@ from accountant.formatting import format_short, format_upper
 from accountant.reports.html_document import render
 from accountant.training.statement import FALSE_POSITIVES, rates_of_epsilon
 from accountant.verifier import Receipt
-from accountant.verifier.receipt_words import receipt_lines
+from accountant.verifier.receipt_words import receipt_lines, short
 
 NOTHING = "not in the receipt"
 DIGITS = 4
@@ -80,7 +80,7 @@ def elements(receipt: Receipt) -> Iterator[Heading]:
     """Yield the elements of EDPB Opinion 28/2024 on whether a model is anonymous."""
     training = receipt.predicate["training"]
     run = "no model: a plan of releases" if training is None else (
-        f"DP-SGD, noise multiplier {training['run']['noise']:g}, batches "
+        f"DP-SGD, noise multiplier {short(training['run']['noise'], -1)}, batches "
         f"{training['run']['loader']} (claimed)"
     )  # fmt: skip
     yield Heading("AI model design", run)

@@ -29,6 +29,7 @@ from accountant.amplification.random_allocation import RandomAllocation
 from accountant.amplification.sampling_without_replacement import SampledWithoutReplacement
 from accountant.amplification.single_pass import OnePass, ShuffledEpoch
 from accountant.amplification.truncated_sampling import TruncatedPoisson
+from accountant.composition.composed_loss import loss_of_item
 from accountant.errors import ParameterError, UnsupportedPlan
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.gaussian import GaussianLoss
@@ -84,6 +85,13 @@ class Scheme:
 def gaussian(noise: float, clips: float) -> GaussianLoss:
     """Return the loss of a noisy sum that one record or user moves by ``clips`` clipping norms."""
     return GaussianLoss(round_up_ratio(clips, noise))
+
+
+def note_of(plan: Plan) -> str:
+    """Return the note of a plan whose lower end is its own: "bound" where the ends are apart."""
+    # Allocations of very little, or very much, noise are bounded, and not integrated.
+    losses = (loss_of_item(item) for item, _ in plan.losses())
+    return "bound" if any(loss.numerics.is_upper_envelope for loss in losses) else ""
 
 
 def record_scheme(
@@ -159,7 +167,7 @@ def _random_allocation(run: TrainingRun, noise: float, relation: Adjacency, micr
     node = plan(clips=2 if micro else 1, epochs=begun_passes)
     if relation is not REPLACE_ONE:
         is_attained = not micro and begun_passes == whole_passes
-        return Scheme(above=(node,), below=below, note="" if is_attained else "bound")
+        return Scheme(above=(node,), below=below, note=note_of(node) if is_attained else "bound")
     # A replaced record is a group of two: one is removed, the other added.  The other bound is that
     # both use the same step of each pass.
     same_step = begun_passes * OnePass(Stated(gaussian(noise, clips=2), relation), run.batches)
@@ -234,7 +242,8 @@ def _shuffled(run: TrainingRun, noise: float, relation: Adjacency, micro: bool) 
         if why:
             return unbounded(why)
         attained = shuffled_removal(run, noise)
-        return Scheme(above=(attained, removal_in_any_order(run, noise)), below=(attained,))
+        above: tuple[Plan, ...] = (attained, removal_in_any_order(run, noise))
+        return Scheme(above=above, below=(attained,), note=note_of(attained))
     clips = 2 if micro or relation is REPLACE_ONE else 1
     begun_passes, whole_passes = math.ceil(run.passes), math.floor(run.passes)
     node = ShuffledEpoch(gaussian(noise, clips), run.batches, relation)

@@ -6,8 +6,8 @@ the interval in ball arithmetic.  A receipt (`receipt`) is a signed document wit
 what its author says beside it.  docs/proofs/trusted-base.md lists what remains trusted.
 """
 
-from .document import NoProof, ProofError, Verdict
-from .receipt import Receipt, check_receipt
+from .document import NoProof, ProofError, Receipt, Verdict
+from .receipt import check_receipt
 from .receipt_words import receipt_words
 
 __all__ = [

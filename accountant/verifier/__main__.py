@@ -12,7 +12,7 @@ import argparse
 import sys
 
 from . import check_receipt, receipt_words, verify
-from .receipt import MEBIBYTES, PAYLOAD_TYPE, public_key
+from .receipt import MEBIBYTES, PAYLOAD_TYPE, read_public_key
 
 
 def main() -> int:
@@ -27,8 +27,7 @@ def main() -> int:
         with open(options.file, "rb") as file:
             document = file.read(MEBIBYTES * 2**20 + 1)  # a byte more than the longest allowed
         if options.key is not None:
-            with open(options.key, encoding="utf-8") as lines:
-                key = public_key(lines.readline())
+            key = read_public_key(options.key)
         if key is not None or PAYLOAD_TYPE.encode() in document:
             receipt = check_receipt(document, key)
             print(receipt_words(receipt, is_key_known=key is not None))

@@ -37,6 +37,30 @@ class Verdict(NamedTuple):
     digest: str
 
 
+class Receipt(NamedTuple):
+    """A receipt whose bytes are those that its author signed.
+
+    ``verdict`` is that on its proof, None where it has none of this plan.  ``predicate`` is what
+    the author wrote.  ``answers`` counts the answers in the entries of the book.  ``problems`` are
+    sentences on what is not as it should be: the proof does not prove its upper end, or less was
+    promised than is proved, an audit falsified a claim, or two parts are about different plans.
+    """
+
+    author: str
+    fingerprint: str
+    subjects: dict[str, str]
+    predicate: dict[str, Any]
+    verdict: Verdict | None
+    answers: int
+    problems: tuple[str, ...]
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The plan of the proof, which says what is claimed; without a proof the author's."""
+        plan: dict[str, Any] = self.predicate["plan"]
+        return plan if self.verdict is None else self.verdict.plan
+
+
 def need(holds: Any, reason: str, error: type[Exception] = NoProof) -> None:
     """Raise the error with its reason unless a condition holds."""
     if not holds:

@@ -14,19 +14,27 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
-from .document import Fields, ProofError, Verdict, need, parse
+from .document import Fields, ProofError, Receipt, Verdict, need, parse
 from .ed25519 import has_signed
 from .plan_parts import CLAIMED, is_deep, same_plan
+from .receipt_words import receipt_lines
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "dp-attest:receipt/v1"
 MEBIBYTES = 16  # of a receipt
 KEY_KIND = b"\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"  # before the 32 bytes of an OpenSSH key
+# Base64 of 51 bytes, which is what such a key has.
+KEY_LINE = re.compile(r"\s*ssh-ed25519\s+([A-Za-z0-9+/]{68})(?:\s|$)")
+NO_KEY = (
+    "no public key of OpenSSH, ssh-ed25519 AAAA... NAME, which ssh-keygen writes to a .pub file"
+)
 SHA256 = re.compile("[0-9a-f]{64}")
 OUTCOMES = ("survived", "falsified", "inconclusive")  # of an audit
 # The statement, as `fits` reads it: a table has these fields, [X] is a list of X, and a tuple lists
@@ -66,6 +74,8 @@ STATEMENT = {
 }  # fmt: skip
 # What is read of a statement of training.
 TRAINING = {"loader": str, "examples": int, "noise": NUMBER}
+# Kinds of entries that charge, and the field of what they charge.
+CHARGES = {"plan": "plan", "reserve": "mechanism"}
 ROUND_OFF = 1e-9  # by how much of it budgets let a sum be above the budget
 # The problems of parts that are about different plans.
 OTHER_PROOF, OTHER_RUN, OTHER_CHARGE, OTHER_DIGEST = DIFFERENT_PLANS = (
@@ -76,24 +86,6 @@ OTHER_PROOF, OTHER_RUN, OTHER_CHARGE, OTHER_DIGEST = DIFFERENT_PLANS = (
 )
 # What a signed file of another shape may raise where it is read.
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-
-
-class Receipt(NamedTuple):
-    """A receipt whose bytes are those that its author signed.
-
-    ``verdict`` is that on its proof, None where it has none.  ``predicate`` is what the author
-    wrote.  ``answers`` counts the answers in the entries of the book.  ``problems`` are sentences
-    on what is not as it should be: the proof does not prove its upper end, or less was promised
-    than is proved, an audit falsified a claim, or two parts are about different plans.
-    """
-
-    author: str
-    fingerprint: str
-    subjects: dict[str, str]
-    predicate: dict[str, Any]
-    verdict: Verdict | None
-    answers: int
-    problems: tuple[str, ...]
 
 
 def check_receipt(document: bytes, key: bytes | None = None) -> Receipt:
@@ -143,7 +135,8 @@ def fits(value: Any, shape: Any) -> bool:
         return is_table and all(fits(value[name], inner) for name, inner in shape.items())
     if isinstance(shape, list):
         return isinstance(value, list) and all(fits(item, shape[0]) for item in value)
-    return isinstance(value, shape) and not isinstance(value, bool)
+    is_large = isinstance(value, int | float) and abs(value) > sys.float_info.max
+    return isinstance(value, shape) and not isinstance(value, bool) and not is_large
 
 
 def signed_message(payload: bytes) -> bytes:
@@ -177,8 +170,12 @@ def checked(statement: Fields, key: bytes) -> Receipt:
     entries = [] if book is None else entries_of(book, key)
     answers = sum(entry["kind"] == "release" for entry in entries)
     problems = tuple(problems_of(predicate, verdict, entries))
+    if OTHER_PROOF in problems:  # its numbers say nothing of this plan
+        verdict = None
     author = predicate["author"].split(" ", 2)[2]
-    return Receipt(author, fingerprint(key), subjects, predicate, verdict, answers, problems)
+    receipt = Receipt(author, fingerprint(key), subjects, predicate, verdict, answers, problems)
+    list(receipt_lines(receipt, is_key_known=False))  # what cannot be shown is refused here
+    return receipt
 
 
 def problems_of(
@@ -196,7 +193,9 @@ def problems_of(
         bounds = {"epsilon": verdict.upper, "delta": verdict.delta}
         if promised and any(bounds[name] > promised[name] * (1 + ROUND_OFF) for name in bounds):
             yield "less epsilon or delta was promised than is proved"
-        if {entry["proof"] for entry in entries if entry.get("proof")} - {verdict.digest}:
+        # A proof of one of several charges is not one of the whole plan.
+        proofs = [entry.get("proof") for entry in entries if entry["kind"] in CHARGES]
+        if len(proofs) == 1 and proofs[0] and proofs[0]["sha256"] != verdict.digest:
             yield OTHER_DIGEST
     if predicate["book"] is not None and not are_same(plan, *charged(entries)):
         yield OTHER_CHARGE
@@ -226,18 +225,19 @@ def entries_of(book: dict[str, Any], key: bytes) -> list[dict[str, Any]]:
     numbers = [entry["seq"] for entry in entries]
     is_row = numbers == list(range(start, start + len(entries)))
     need(is_row, "the entries of the book do not follow one another", ProofError)
-    is_end = head_of(book["head"], key) == f"{numbers[-1]}:{mark}"
+    is_end = head_of(book, key) == f"{numbers[-1]}:{mark}"
     need(is_end, "the head is not that of the entries", ProofError)
     return [entry for entry in entries if entry["dataset"] == book["dataset"]]
 
 
-def head_of(head: str, key: bytes) -> str:
+def head_of(book: dict[str, Any], key: bytes) -> str:
     """Return NUMBER:HASH of a head; a checkpoint, which has lines, must be signed with the key."""
+    head: str = book["head"]
     if "\n" not in head:
         return head
     text, _, signature_line = head.rpartition("\n\n")
     origin, number, root = text.split("\n")
-    need(origin.startswith("dp-attest/"), "the checkpoint is of another log", ProofError)
+    need(origin == f"dp-attest/{book['id']}", "the checkpoint is of another book", ProofError)
     signature = base64_bytes(signature_line.rstrip("\n").rpartition(" ")[2])[4:]
     is_signed = has_signed(key, signature, f"{text}\n".encode())
     need(is_signed, "the checkpoint is not signed by the author of the receipt", ProofError)
@@ -247,8 +247,8 @@ def head_of(head: str, key: bytes) -> str:
 def charged(entries: Iterable[dict[str, Any]]) -> Iterator[Any]:
     """Yield the plans and mechanisms that entries of a book charge."""
     for entry in entries:
-        if entry["kind"] in {"plan", "reserve"}:
-            yield entry["plan" if entry["kind"] == "plan" else "mechanism"]
+        if entry["kind"] in CHARGES:
+            yield entry[CHARGES[entry["kind"]]]
 
 
 def without_claims(value: Any) -> Any:
@@ -278,11 +278,16 @@ def digest_of(value: Any) -> str:
 
 def public_key(line: Any) -> bytes:
     """Return the 32 bytes of a public key from its line of OpenSSH: ssh-ed25519 AAAA... NAME."""
-    kind, encoded, _ = line.strip().split(" ", 2)
-    wire = base64_bytes(encoded)
-    is_key = kind == "ssh-ed25519" and wire.startswith(KEY_KIND) and len(wire) == 51
-    need(is_key, "no public key of OpenSSH, ssh-ed25519 AAAA... NAME", ProofError)
+    match = KEY_LINE.match(line)
+    wire = b"" if match is None else base64.b64decode(match[1])
+    need(wire.startswith(KEY_KIND), NO_KEY, ProofError)
     return wire[-32:]
+
+
+def read_public_key(path: str | os.PathLike[str]) -> bytes:
+    """Return the public key in a file of OpenSSH, which may have no name."""
+    with open(path, encoding="ascii", errors="replace") as file:
+        return public_key(file.readline())
 
 
 def fingerprint(key: bytes) -> str:

@@ -16,8 +16,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from .document import Receipt
 from .plan_parts import shown_parts, words_of_claims
-from .receipt import Receipt
 
 WIDTH, MARGIN = 80, 10
 SHOWN = 3  # parts, audits, files and reasons that are listed; then their number
@@ -52,7 +52,7 @@ def all_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, str]]
     yield from (("PROBLEM", problem) for problem in problems[:SHOWN])
     if len(problems) > SHOWN:
         yield "PROBLEM", f"and {len(problems) - SHOWN:,} more"
-    parts = shown_parts(predicate["plan"])
+    parts = shown_parts(receipt.plan)
     if verdict is not None and verdict.word != "NOT PROVED":
         lower = f"at least {short(verdict.lower, -1)} and " * (verdict.word == "PROVED")
         ends = f"{lower}at most {short(verdict.upper, 1)}"
@@ -83,10 +83,11 @@ def all_lines(receipt: Receipt, is_key_known: bool) -> Iterator[tuple[str, str]]
 def finding_words(row: dict[str, Any], same_code: bool) -> str:
     """Return what an audit found of one subject, and what it did not look at."""
     claim = row["claim"]["epsilon"]
-    against = "" if claim is None else f" a claim of epsilon {claim:g}"
+    against = "" if claim is None else f" a claim of epsilon {short(claim, 1)}"
     bound = row["epsilon_lower"]
+    confidence = short(row["confidence"], -1)
     at_least = (
-        "" if bound is None else f", epsilon at least {bound:.3g} ({row['confidence']:.0%} sure)"
+        "" if bound is None else f", epsilon at least {short(bound, -1)} at confidence {confidence}"
     )
     where = "" if same_code else ", of code that is not the receipt's"
     reasons = [reason["kind"] for reason in row["not_tested"]]
@@ -104,13 +105,13 @@ def is_same_code(audit: dict[str, Any], files: list[dict[str, Any]]) -> bool:
 def claimed_words(receipt: Receipt) -> Iterator[str]:
     """Yield what the author says and nothing checks."""
     predicate = receipt.predicate
-    if claims := words_of_claims(predicate["plan"]):
+    if claims := words_of_claims(receipt.plan):
         yield claims
     book, training, files = predicate["book"], predicate["training"], predicate["code"]
     promised = predicate["promised"]
     if promised is not None:
         protects = "" if book is None else f" for {book['protects']}"
-        limit = f"epsilon {promised['epsilon']:g} at delta {promised['delta']:g}"
+        limit = f"epsilon {short(promised['epsilon'], 1)} at delta {short(promised['delta'], 1)}"
         yield f"{limit} was promised{protects}"
     if book is not None:
         yield (
@@ -121,7 +122,7 @@ def claimed_words(receipt: Receipt) -> Iterator[str]:
         run = training["run"]
         yield (
             f"batches were drawn as {run['loader']!r}, of {run['examples']:,} records, with the "
-            f"noise multiplier {run['noise']:g}"
+            f"noise multiplier {short(run['noise'], -1)}"
         )
     published = [name for name in receipt.subjects if name != "plan"]
     if published:

@@ -160,7 +160,7 @@ def open_ledger(
         # Imported here: it imports scikit-learn, which audits of releases need not load.
         from algorithms.base.running_fits import refuse_transformers_in_front
 
-        refuse_transformers_in_front(estimator)
+        refuse_transformers_in_front(estimator, ledger)
     if ledger is None:
         refuse_repeats(estimator, plan)
     if is_private:
@@ -205,6 +205,12 @@ def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
         # A gate of a book charges its plan when it opens.  Nothing asks these rows.
         book.ledger(name, np.zeros(rows), plan).close()
     elif isinstance(ledger, Budget):
+        from algorithms.base.running_fits import steps_behind
+
+        # What a step of a pipeline spends is also spent by the estimator that learns from it.
+        for step in steps_behind(estimator):
+            if hasattr(step, "spending"):
+                step.spending().charge(ledger, plan)
         estimator.spending().charge(ledger, plan)
     elif isinstance(ledger, (Filter, BookLedger)):
         # Fewer rows are allowed: a fold of the data, as in cross-validation.

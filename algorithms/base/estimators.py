@@ -50,7 +50,8 @@ class PrivateEstimator(BaseEstimator, ABC):
 
     A fit behind a transformer that learns from the private data is refused (in a ``Pipeline``, or
     of targets in a ``TransformedTargetRegressor``): no plan covers what that learns.
-    `BoundsScaler` scales by public bounds.  What was fitted outside of a pipeline is not seen.
+    `BoundsScaler` scales by public bounds, and `PrivateScaler` is let through where both draw on
+    one ``ledger``.  What was fitted outside of a pipeline is not seen.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from accountant.domains import IntegerRange
+from accountant.domains import IntegerRange, OneOf
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.worker_chunks import WorkerChunks
@@ -26,11 +26,19 @@ from accountant.plans.adjacency import Adjacency
 from accountant.randomness import Rng, generator
 
 Encoding = Callable[..., tuple[Any, Any]]  # of labels: see `algorithms.base.binary_labels`
+PUBLIC, PRIVATE = "public", "private"
+BOUNDS = OneOf((PUBLIC, PRIVATE))  # what is known of the bounds of columns
 # What the names of types of columns begin with, in lower case, that hold no numbers.
 NO_NUMBERS = (
     "str", "large_string", "binary", "cat", "enum", "list", "date", "time", "period", "interval",
     "duration",
 )  # fmt: skip
+
+
+def finds_bounds(estimator: Any) -> bool:
+    """Return whether a fit finds its bounds privately; without privacy the declared ones hold."""
+    private = BOUNDS.check("bounds", estimator.bounds) == PRIVATE
+    return private and not _is_not_private(estimator)
 
 
 def fills_features(estimator: Any) -> bool:

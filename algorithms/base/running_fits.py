@@ -9,13 +9,15 @@ be seen there, so the fit is refused.
 
 What a scaler or a selection of columns learns from private records is no part of the estimator's
 plan: the fit would claim a privacy that the pipeline does not have.  So such a fit is refused, but
-for transformers whose own fit looks at no value of the data, or at public features alone.
+for transformers whose own fit looks at no value of the data, or at public features alone, or draws
+on the ledger of the estimator.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -32,7 +34,8 @@ from accountant.errors import ParameterError
 from algorithms.base.fit_data import fills_features
 
 REMEDY = (
-    "BoundsScaler(low, high) with public bounds, or another transformer whose fit looks at no data "
+    "BoundsScaler(low, high) with public bounds, a PrivateScaler with the estimator's own ledger "
+    "(pipeline.fit(X, y, step__ledger=...)), another transformer whose fit looks at no data "
     "(FunctionTransformer, PolynomialFeatures, OneHotEncoder(categories=[...], "
     "handle_unknown='ignore')), or FrozenEstimator(one that was fitted on public data)"
 )
@@ -148,9 +151,11 @@ FITS: dict[str, Callable[[dict[str, Any]], int]] = {
 }
 
 
-def refuse_transformers_in_front(estimator: Any) -> None:
+def refuse_transformers_in_front(estimator: Any, ledger: Any = None) -> None:
     """Refuse a fit behind a transformer that was fitted on its private data.
 
+    A `PrivateScaler` is let through where what it spent is added up with this fit: both draw on
+    ``ledger``.
     A fit in a worker of a routine, as for ``n_jobs=2``, is refused too: its stack of calls shows
     neither the transformers in front nor the routine.
 
@@ -169,16 +174,28 @@ def refuse_transformers_in_front(estimator: Any) -> None:
         holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
         learns, transformers = of_features, []
         if isinstance(holder, Pipeline):
-            transformers = [step for _, step in holder.steps[:-1]]
+            steps = (step for _, step in holder.steps[:-1])
+            transformers = list(takewhile(lambda step: step is not estimator, steps))
         elif isinstance(holder, TransformedTargetRegressor):
             learns, transformers = reads_no_data, [holder.transformer]
         for transformer in transformers:
-            if not learns(transformer):
+            paid = getattr(transformer, "is_paid_by", None)
+            if not learns(transformer) and not (paid is not None and paid(ledger)):
                 description = (
                     f"{type(transformer).__name__} in a {type(holder).__name__}, fitted on private "
                     f"data in front of {type(estimator).__name__}"
                 )
                 raise ParameterError("transformer", description, REMEDY)
+
+
+def steps_behind(estimator: Any) -> list[Any]:
+    """Return the last steps of the pipelines that are fitting the estimator as another step."""
+    last_steps = []
+    for frame in _running_calls():
+        holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
+        if isinstance(holder, Pipeline) and holder.steps[-1][1] is not estimator:
+            last_steps.append(holder.steps[-1][1])
+    return last_steps
 
 
 def reads_no_data(transformer: Any) -> bool:

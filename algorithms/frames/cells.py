@@ -18,11 +18,20 @@ from numpy.typing import NDArray
 
 from accountant.domains import REAL, IntegerRange
 from accountant.errors import ParameterError
-from algorithms.frames.columns.dates import PERIODS, Date, checked_date, date_of
+from algorithms.frames.columns.dates import (
+    MONTHS,
+    PERIODS,
+    Date,
+    checked_date,
+    date_of,
+    days_since,
+)
+from algorithms.frames.formulas import months_of
 from algorithms.frames.schema import Schema
 
 MOST_CELLS = 2**24  # of a table, and so also bins of a column
 BINS = IntegerRange(1, MOST_CELLS)
+MOST_EDGES = 2**12  # that are listed: an engine compares each row with each of them
 Bins = int | str | tuple[float, ...] | tuple[dt.date, ...] | None
 
 
@@ -98,32 +107,30 @@ class Axis:
         return len(edges) - 1 if edges else len(schema.kind(self.column).labels)
 
     def group(self, value: nw.Expr, schema: Schema) -> nw.Expr:
-        """Return what an engine groups rows by: labels, days, or the index of a bin of numbers.
+        """Return what an engine groups rows by: labels, or the index of a bin.
 
-        Bins are half-open, [edge i, edge i + 1); the last one contains its upper edge too.  A
-        number in no bin has the index -1.
+        Rows of one cell have one group, as what a person may move is counted in groups.  Bins are
+        half-open, [edge i, edge i + 1); the last one contains its upper edge too.  A number or a
+        date in no bin has the index -1.
         """
-        edges = self.edges(schema)
+        kind, edges = schema.kind(self.column), self.edges(schema)
         if not edges:
             return value
-        if isinstance(schema.kind(self.column), Date):
-            return value.cast(nw.Int64)
+        if isinstance(kind, Date) and isinstance(self.bins, str):
+            return period_between(value, self.bins, kind.low)
         if isinstance(self.bins, int):
             return bin_of_one_width(value, edges[0], edges[-1], self.bins)
-        outside = (value < edges[0]) | (value > edges[-1])
+        last = edges[-1] - 1 if isinstance(kind, Date) else edges[-1]
+        outside = (value < edges[0]) | (value > last)
         return nw.when(outside).then(nw.lit(-1)).otherwise(bin_between(value, edges, 0))
 
     def index(self, groups: NDArray[Any], schema: Schema) -> NDArray[np.intp]:
         """Return the index of the label or bin of each group; -1 where it is in none."""
-        edges = self.edges(schema)
-        if not edges:
-            code = {text: i for i, text in enumerate(schema.kind(self.column).texts)}
-            return np.array([code.get(group, -1) for group in groups.tolist()], dtype=np.intp)
-        if not isinstance(schema.kind(self.column), Date):
+        kind = schema.kind(self.column)
+        if kind.bounds is not None:
             return groups.astype(np.intp)
-        bin_index = np.searchsorted(np.array(edges), groups, side="right") - 1
-        bin_index[bin_index == len(edges) - 1] = -1
-        return bin_index
+        code = {text: i for i, text in enumerate(kind.texts)}
+        return np.array([code.get(group, -1) for group in groups.tolist()], dtype=np.intp)
 
     def shown(self, index: NDArray[np.intp], schema: Schema) -> dict[str, list[Any]]:
         """Return the columns that name cells of these indices in a frame of answers.
@@ -155,6 +162,19 @@ def bin_of_one_width(value: nw.Expr, low: float, high: float, bins: int) -> nw.E
     return corrected.cast(nw.Int64)
 
 
+def period_between(days: nw.Expr, period: str, first: str) -> nw.Expr:
+    """Return how many periods of the calendar lie between that of a first date and that of days."""
+    start = dt.date.fromisoformat(first)
+    if period in MONTHS:
+        number = (months_of(days) / MONTHS[period]).floor()
+        first_number = (start.year * 12 + start.month - 1) // MONTHS[period]
+    elif period == "week":  # which begins on Monday, as that of 1970-01-01 did three days before
+        number, first_number = ((days + 3) / 7).floor(), int(days_since(start) + 3) // 7
+    else:
+        number, first_number = days, int(days_since(start))
+    return (number - first_number).cast(nw.Int64)
+
+
 def bin_between(value: nw.Expr, edges: Sequence[float], first: int) -> nw.Expr:
     """Return the index of the bin between some edges, counted from ``first`` on, by halves."""
     if len(edges) <= 2:
@@ -179,6 +199,11 @@ def checked_bins(bins: object) -> Bins:
         dates = any(isinstance(edge, str | dt.date) for edge in listed)
         check: Callable[[str, Any], Any] = checked_date if dates else REAL.check
         edges = tuple(check("bins", edge) for edge in listed)
+        if len(edges) > MOST_EDGES:
+            allowed = (
+                f"{MOST_EDGES:,} edges at most: bins=10 are ten of one width, bins='day' are days"
+            )
+            raise ParameterError("bins", f"{len(edges):,} edges", allowed)
         if len(edges) < 2 or any(a >= b for a, b in pairwise(edges)):
             raise ParameterError("bins", edges, "rising edges, two at least")
         return edges

@@ -3,12 +3,14 @@
 A formula is of columns as the schema declares them, so its bounds follow from theirs: sums and
 products of numbers, parts of dates, and whether a value is missing.
 
-References: McSherry (2009); Howard Hinnant, "chrono-compatible low-level date algorithms" (2013).
+References: McSherry (2009); Richards, "Calendars", in the Explanatory Supplement to the
+Astronomical Almanac (2013).
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -144,6 +146,10 @@ class Formula(Operand):
             corners = [
                 ARITHMETIC[self.operation](a, b) for a, b in itertools.product(left[:2], right[:2])
             ]
+            if not all(map(math.isfinite, corners)):
+                # Times 0 infinity would be NaN, which a row may have and no bound shows.
+                allowed = "of numbers that stay below 1.8e308: declare closer bounds"
+                raise ParameterError("formula", self, allowed)
             return min(corners), max(corners), left[2] and right[2]
         if not isinstance(part, str):
             return part, part, float(part).is_integer()
@@ -196,15 +202,18 @@ def date_part(days: nw.Expr, part: str) -> nw.Expr:
     if part == "weekday":
         since_monday = days + 3
         return since_monday - (since_monday / 7).floor() * 7 + 1
-    # Years begin in March here, so that leap days are at their ends; eras have 400 years.
-    since = days + 719_468
-    era = (since / 146_097).floor()
-    day = since - era * 146_097
-    leaps = (day / 1460).floor() - (day / 36_524).floor() + (day / 146_096).floor()
-    year = ((day - leaps) / 365).floor()
-    day_of_year = day - (year * 365 + (year / 4).floor() - (year / 100).floor())
-    month = ((day_of_year * 5 + 2) / 153).floor()
-    in_next_year = (month >= 10).cast(nw.Float64)
-    if part == "month":
-        return month + 3 - in_next_year * 12
-    return year + era * 400 + in_next_year
+    months = months_of(days)
+    year = (months / 12).floor()
+    return year if part == "year" else months - year * 12 + 1
+
+
+def months_of(days: nw.Expr) -> nw.Expr:
+    """Return how many months lie between January of the year 0 and days since 1970.
+
+    Years begin in March here, so that leap days are at their ends.
+    """
+    centuries = ((days * 4 + 10_036_629) / 146_097).floor()
+    quarter_days = (days + 2_441_951 + (centuries * 3 / 4).floor()) * 4 + 3
+    year = (quarter_days / 1461).floor()
+    day_of_year = ((quarter_days - year * 1461) / 4).floor()
+    return (year - 4716) * 12 + ((day_of_year * 5 + 2) / 153).floor() + 2

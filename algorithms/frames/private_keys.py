@@ -146,7 +146,7 @@ def released_by_keys(
 
 
 def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
-    """Return how many persons have each key in a frame, read in parts.
+    """Return how many persons have each key in a frame.
 
     Only rows that the schema and the query admit count, and only the first keys of a person.  Which
     these are depends on the rows of that person alone.

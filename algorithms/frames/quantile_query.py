@@ -119,6 +119,11 @@ class QuantileQuery(Question[ListedAnswer]):
         return len(self.quantiles) * (1 if self.confidence is None else 3)
 
     @property
+    def group_axes(self) -> tuple[Axis, ...]:
+        """None: a row of any group moves ranks alike, so the first rows of a person count."""
+        return ()
+
+    @property
     def _cost(self) -> Guarantee:
         return Guarantee(self.epsilon, self.delta)
 

@@ -50,6 +50,11 @@ class Question(ABC, Generic[Released]):
         """The columns that it reads, but the one that names persons."""
 
     @property
+    def group_axes(self) -> tuple[Axis, ...]:
+        """What makes the groups of which a person may have only some; none where rows are cut."""
+        return self.keys
+
+    @property
     @abstractmethod
     def _cost(self) -> Guarantee:
         """The privacy that the answer may cost."""
@@ -137,7 +142,7 @@ class Question(ABC, Generic[Released]):
         lines = [str(self), *(f"{name}: {schema.rule(name)}" for name in self.used)]
         if schema.person is not None:
             rows, few = schema.rows_per_person, ""
-            if schema.groups_per_person is not None and self.keys:
+            if schema.groups_per_person is not None and self.group_axes:
                 rows //= schema.groups
                 few = f" in each of the first {schema.groups} groups"
             row_limit = f"{rows} row" + "s" * (rows > 1)

@@ -64,6 +64,11 @@ class Reading(NamedTuple):
                 columns[ORDER] = self.schema.order
         return columns
 
+    @property
+    def places_rows(self) -> bool:
+        """Whether the first rows of a person are those that come first in the frame."""
+        return self.schema.person is not None and self.schema.order is None
+
     def read(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Return numbers and texts of the columns, which have their new names."""
         types = frame.collect_schema()
@@ -188,7 +193,9 @@ def typed(column: nw.Expr, dtype: Any, kind: ColumnKind) -> nw.Expr:
         return days_of(column, kind)
     if not kind.numeric:
         return column.cast(nw.String) if dtype.is_numeric() else column
-    return column if dtype == nw.Float64 else column.cast(nw.Float64)
+    floats = column if dtype == nw.Float64 else column.cast(nw.Float64)
+    # A sum has no sign of a zero, by which Arrow tells it from the label 0.
+    return floats + 0.0 if kind.bounds is None else floats
 
 
 def days_of(column: nw.Expr, kind: Date) -> nw.Expr:

@@ -69,7 +69,9 @@ class Schema:
     groups_per_person, rows_per_person_and_group : int, optional
         In place of ``rows_per_person``: how many groups of a question a person has at most, and
         rows in each.  Their product is ``rows_per_person``.  Sums by groups get less Gaussian
-        noise so: it grows with the root of the number of groups.
+        noise so: it grows with the root of the number of groups.  Labels of `top_k` are groups too.
+        Quantiles, the selection of keys, and questions without groups take the first rows, as many
+        as the product.
     formulas : dict, optional
         What columns follow from, by name; `derive` gives it, with their kinds.
 
@@ -351,7 +353,10 @@ class Schema:
             If one is missing, or is of another type, or the persons' cannot be distinguished.
         """
         if facts is None:
-            allowed = "a ledger on a data frame of pandas, polars, Arrow or Dask"
+            allowed = (
+                "a ledger on a data frame of pandas, polars, Arrow, Dask, DuckDB, Spark, SQLFrame "
+                "or Ibis"
+            )
             raise ParameterError("ledger", "arrays", allowed)
         sources = [*self.sources(used), *self.asked_missing(used)]
         order = None if self.order == HASH else self.order
@@ -360,6 +365,12 @@ class Schema:
             if name is not None and name not in facts.types:
                 allowed = f"a column of the frame{near(name, facts.types)}"
                 raise ParameterError(argument, name, allowed)
+            if name is not None and facts.types[name] == "String_of_the_engine":
+                allowed = (
+                    "a column of whole numbers on this engine, whose texts may be equal where "
+                    "letters differ: two persons, or two labels, would be one"
+                )
+                raise ParameterError(f"{argument} {name!r}", facts.types[name], allowed)
         if self.person is not None and self.order is None and not facts.ordered:
             allowed = (
                 "given, as tables of this engine have no order of rows, and the first rows of a "
@@ -372,12 +383,6 @@ class Schema:
         named = None if self.person is None else facts.types[self.person]
         if named is not None and NO_NAMES.match(named.lower()):
             allowed = "a column of whole numbers of 64 bits or less, texts, dates or such"
-            raise ParameterError(f"person {self.person!r}", named, allowed)
-        if named is not None and named == "String_of_the_engine":
-            allowed = (
-                "a column of whole numbers on this engine, whose texts may be equal where letters "
-                "differ: two persons would be one"
-            )
             raise ParameterError(f"person {self.person!r}", named, allowed)
         if named is not None and FLOATS.fullmatch(named.lower()):
             allowed = (

@@ -29,7 +29,7 @@ from accountant.ledger.frames import is_partitioned
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import ColumnKind
-from algorithms.frames.rows import PERSON, PLACE, RANK, Reading, first_rows, typed
+from algorithms.frames.rows import ORDER, PERSON, PLACE, RANK, Reading, first_rows, typed
 from algorithms.frames.schema import Schema
 
 SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
@@ -94,12 +94,14 @@ def once_a_person(
 
 def prepared(frame: Any, reading: Reading) -> nw.LazyFrame[Any]:
     """Return the columns that are read, under new names and of types that all engines have."""
-    columns = reading.columns
-    if nw.from_native(frame).implementation.is_duckdb():
-        frame = without_collations(frame, columns.values())
     table: Any = nw.from_native(frame)
-    if columns:
-        table = table.select(**{name: nw.col(column) for name, column in columns.items()})
+    # Rows of which nothing is read are counted: they keep a column, which is not looked at.
+    columns = reading.columns or {"row": table.collect_schema().names()[0]}
+    if table.implementation.is_duckdb():
+        table = nw.from_native(without_collations(frame, columns.values()))
+    table = table.select(**{name: nw.col(column) for name, column in columns.items()})
+    if not reading.columns:
+        table = table.with_columns(row=nw.lit(1))
     if isinstance(table, nw.LazyFrame) and nw.Object in table.collect_schema().values():
         table = table.collect()  # objects of Python have no lazy expressions
     if isinstance(table, nw.DataFrame):
@@ -107,7 +109,7 @@ def prepared(frame: Any, reading: Reading) -> nw.LazyFrame[Any]:
         table = table.with_columns(
             **{name: plain_series(table[name], kinds.get(name)) for name in columns}
         )
-    if reading.schema.person is not None and reading.schema.order is None:
+    if reading.places_rows:
         if isinstance(table, nw.LazyFrame):  # of polars: other lazy frames have no order
             table = nw.from_native(table.to_native().with_row_index(PLACE))
         else:
@@ -130,20 +132,25 @@ def without_collations(relation: Any, columns: Iterable[str]) -> Any:
 
 
 def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[Any]:
-    """Return a column in memory with values of one type; persons have no kind.
+    """Return a column in memory with values of one type; persons and the order have no kind.
 
     The types of pandas that have missing values become floats, and Python objects texts or floats.
     """
     backend: Any = series.implementation
+    if series.name == ORDER:
+        series = dictionary_values(series)
     cells = cells_of_objects(series)
     if cells is not None:
         if kind is None:
-            values: list[Any] = [person_of(cell) for cell in cells]
+            name_of = text_in_order if series.name == ORDER else person_of
+            values: list[Any] = [name_of(cell) for cell in cells]
         elif isinstance(kind, Key):
             values = [cell if is_text(cell) else None for cell in cells]
         else:
-            place_of, texts = label_place(kind.labels, -1), (*kind.texts, None)
-            values = [texts[place_of(cell)] for cell in cells]
+            # A number is the label that it is equal to, as in columns of numbers.
+            texts = dict(zip(kind.labels, kind.texts, strict=True))
+            comparable = str if isinstance(kind.labels[0], str) else int | float | np.bool_
+            values = [texts.get(cell) if isinstance(cell, comparable) else None for cell in cells]
         are_floats = kind is not None and kind.numeric
         if backend.is_pandas():
             import pandas as pd
@@ -172,6 +179,21 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
     return nw.new_series(series.name, floats, nw.Float64, backend=backend)
 
 
+def dictionary_values(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Return the values of a column of dictionaries of Arrow, whose type they have."""
+    native = series.to_native()
+    kind: Any = getattr(native, "dtype", getattr(native, "type", None))
+    arrow_type = getattr(kind, "pyarrow_dtype", kind)
+    if not str(arrow_type).startswith("dictionary"):
+        return series
+    if series.implementation.is_pyarrow():
+        native = native.cast(arrow_type.value_type)
+    else:
+        native = native.astype(type(kind)(arrow_type.value_type))
+    values: nw.Series[Any] = nw.from_native(native, series_only=True).alias(series.name)
+    return values
+
+
 def cells_of_objects(series: nw.Series[Any]) -> list[Any] | None:
     """Return the cells of a column of Python objects, also if they are categories; else None.
 
@@ -193,19 +215,6 @@ def is_text(cell: Any) -> bool:
     return isinstance(cell, str) and SURROGATES.search(cell) is None
 
 
-def label_place(labels: Iterable[Any], none: int) -> Callable[[Any], int]:
-    """Return a function that gives the index of a cell's label, ``none`` where it is no label."""
-    indices = {label: index for index, label in enumerate(labels)}
-    texts = any(isinstance(label, str) for label in indices)
-
-    def place_of(cell: Any) -> int:
-        # a number is the label that it is equal to, as in columns of numbers
-        comparable = isinstance(cell, str) if texts else isinstance(cell, int | float | np.bool_)
-        return indices.get(cell, none) if comparable else none
-
-    return place_of
-
-
 def person_of(cell: Any) -> str | None:
     """Return the name of the person that a cell names; None if it names none.
 
@@ -224,6 +233,22 @@ def person_of(cell: Any) -> str | None:
     if type(cell) is dt.date:
         return f"date {cell.isoformat()}"
     return None
+
+
+def text_in_order(cell: Any) -> str | None:
+    """Return a text that orders categories as their values, 9 before 10; None if it has no place.
+
+    It depends on the cell alone: the type of all categories may depend on a single row.
+    """
+    if isinstance(cell, dt.date):
+        return "date " + cell.isoformat()
+    number = cell.item() if isinstance(cell, np.generic) else cell
+    if not isinstance(number, int | float):
+        return person_of(cell)
+    # Of two positive floats the larger one has the larger bits.
+    bits = int(np.float64(max(-1e300, min(number, 1e300))).view(np.int64))
+    rank = bits if bits >= 0 else -(bits & (2**63 - 1))
+    return f"number {rank + 2**63:020d}"
 
 
 class Failed:
@@ -315,7 +340,7 @@ def partitions_of(frame: Any, reading: Reading) -> Partitions:
 def counted(reading: Reading, number: int, partition: Any) -> Any:
     """Return the rows of a partition that may count, with their places in the whole frame."""
     table = prepared(partition, reading)
-    if PLACE in table.collect_schema().names():
+    if reading.places_rows:
         table = table.with_columns(nw.col(PLACE).cast(nw.Int64) + number * FAR)
     return reading.counted(reading.read(table)).collect().to_native()
 

@@ -71,6 +71,11 @@ class TopQuery(Question[ListedAnswer]):
         return self._used(self.column)
 
     @property
+    def group_axes(self) -> tuple[Axis, ...]:
+        """The keys, then the column: each label of a cell is a group."""
+        return *self.keys, Axis(self.column)
+
+    @property
     def _cost(self) -> Guarantee:
         return Guarantee(self.epsilon, self.delta)
 
@@ -79,22 +84,19 @@ class TopQuery(Question[ListedAnswer]):
         if self.column in (key.column for key in self.keys):
             allowed = f"columns beside {self.column!r}, whose labels are ranked"
             raise ParameterError("by", self.column, allowed)
-        *_, labels = self._shape(schema)
+        *_, labels = table_shape(self.group_axes, schema)
         if self.k > labels:
             raise ParameterError("k", self.k, f"at most {labels}, the labels of {self.column!r}")
-
-    def _shape(self, schema: Schema) -> tuple[int, ...]:
-        """Return the number of labels or bins of every key, then those of the column."""
-        return table_shape((*self.keys, Axis(self.column)), schema)
 
     def _planned(self, schema: Schema) -> Plan:
         """Return noise on all counts, or rounds of selection and noise on the selected counts.
 
-        A person counts once for each label of a cell, and has at most as many of them as rows.
+        A person counts once for each label of a cell, and these are groups of the schema.
         """
-        size, replaced = math.prod(self._shape(schema)), schema.relation is Adjacency.REPLACE_ONE
+        size = math.prod(table_shape(self.group_axes, schema))
+        replaced = schema.relation is Adjacency.REPLACE_ONE
         epsilon = cast("float", self.epsilon)  # `check` refuses a question without a cost
-        labels_each = min(schema.rows_per_person, size)
+        labels_each = min(schema.groups, size)
         if not self.keys:
             return top_k_plan(size, self.k, labels_each, replaced, epsilon, self.delta)
         moved = min(labels_each * (2 if replaced else 1), size)
@@ -115,7 +117,7 @@ class TopQuery(Question[ListedAnswer]):
     ) -> ListedAnswer:
         """Release the counts, and rank the labels of each cell."""
         counted = unseen(lambda frame: self.persons_of_labels(frame, schema))
-        noise, (*cells, size) = steps[-1], self._shape(schema)
+        noise, (*cells, size) = steps[-1], table_shape(self.group_axes, schema)
         if self.keys:
             shape = math.prod(cells) * size
             noisy = np.reshape(ledger.release(noise, counted, shape=shape), (*cells, size))
@@ -154,4 +156,4 @@ class TopQuery(Question[ListedAnswer]):
         from algorithms.frames.rows import Reading
 
         reading = Reading(self.used, self.where, schema)
-        return persons_in_cells(frame, reading, (*self.keys, Axis(self.column)))
+        return persons_in_cells(frame, reading, self.group_axes)

@@ -19,14 +19,14 @@ from accountant.domains import BOOLEAN, DELTA, POSITIVE, POSITIVE_DELTA, Integer
 from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
-from accountant.plans.plan import Repeat
+from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.adaptive_descent import (
     MeanVector,
     descend_adaptively,
     descent_plan,
     signal_length,
 )
-from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.column_bounds import BOUNDS_SHARE, PrivatelyBounded
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -35,7 +35,9 @@ from algorithms.base.exact_minimum import (
     project_to_l1_ball,
 )
 from algorithms.base.fit_data import (
+    PUBLIC,
     checked_shape,
+    finds_bounds,
     generator_of,
     split_pairs,
     validated_data,
@@ -74,7 +76,7 @@ METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
 CLEAR = 10.0
 
 
-class L1Estimator(PrivateRegressor):
+class L1Estimator(PrivatelyBounded):
     """A linear model over the l1 ball, by private Frank-Wolfe or clipped gradient descent."""
 
     _loss: LinearLoss
@@ -91,7 +93,7 @@ class L1Estimator(PrivateRegressor):
     fit_intercept: bool
     intercept_: float
 
-    def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat:
+    def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat | Sequential:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data.
 
         On ``sparse`` data "auto" selects vertices; with Gumbel selection a fit draws the same
@@ -99,6 +101,8 @@ class L1Estimator(PrivateRegressor):
         """
         constant = BOOLEAN.check("fit_intercept", self.fit_intercept)
         records, features = checked_shape(shape)
+        if finds_bounds(self):
+            return self._plan_with_bounds((records, features), sparse=sparse)
         selection = SELECTION.check("selection", self.selection)
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self._descends((records, features), sparse):
@@ -127,6 +131,8 @@ class L1Estimator(PrivateRegressor):
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        if finds_bounds(self):
+            return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
         if isinstance(plan.part, Gaussian):
             # gradients are in units of the norm to which they are clipped
             return gradients_hidden(plan.part, plan.count, longest=1.0)
@@ -150,6 +156,8 @@ class L1Estimator(PrivateRegressor):
         epsilon = self._checked_epsilon()
         if self.non_private:
             return MAX_ROUNDS
+        if finds_bounds(self):
+            return self._of_scaled(checked_shape(shape)).best_rounds(shape)
         curvature = self._bounds().curvature(self._loss)
         records, features = checked_shape(shape)
         return optimal_rounds(
@@ -163,6 +171,8 @@ class L1Estimator(PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients, the constant last if one is fitted, from released values only."""
+        if finds_bounds(self):
+            return self._run_scaled(ledger, executor)
         theta = self._run(ledger, executor, streamed=False)
         return theta if self.fit_intercept else theta[:-1]
 
@@ -219,7 +229,7 @@ class L1Estimator(PrivateRegressor):
             X, y = split_pairs(X)
         # The plan of a subclass may have no `sparse` argument.
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
-        plan = self.plan(X.shape, **sparse_argument)
+        plan: Any = self.plan(X.shape, **sparse_argument)
         descends, rng = self._is_descent(plan, X.shape), generator_of(self.random_state)
         self.plan_ = plan
         self.bounds_ = self._bounds(self._descent_radius) if descends else self._bounds()
@@ -230,6 +240,7 @@ class L1Estimator(PrivateRegressor):
             theta = self.run(self.ledger_)
             theta = theta if self.fit_intercept else np.append(theta, 0.0)
         self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
+        self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
         self.rounds_ = plan.count if descends else self._vertices_of(plan)
         self.transcript_ = self.ledger_.transcript
@@ -240,7 +251,7 @@ class L1Estimator(PrivateRegressor):
         check_is_fitted(self)
         self._warn_if_not_private("predictions are")
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        inner: Array = np.asarray(clipped_rows(X, self.bounds_.x) @ self.coef_)
+        inner: Array = np.asarray(self._within_bounds(X) @ self.coef_)
         return inner + self.intercept_
 
     def _sensitivity(self, records: int) -> float:
@@ -272,6 +283,8 @@ class L1Estimator(PrivateRegressor):
         return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))
 
     def _noise_summary(self) -> str:
+        if self.column_bounds_ is not None:
+            return self._scaled_summary()
         scale = self.plan_.part.scale
         if isinstance(self.plan_.part, Gaussian):
             return (
@@ -331,9 +344,17 @@ class PrivateLasso(L1Estimator):
         or the selections without noise where they are asked for.
     fit_intercept : bool
         Whether a constant is added to predictions.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` and ``y_bound`` bound the columns as they are, or are the outer ends of
+        a noisy histogram that finds the scale of each, see `PrivateScaler`, where it is clipped.
+        The ball is then that of the coefficients of columns over their scales; delta is above 0.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features and, last, of the target.
     coef_ : numpy.ndarray of shape (features,)
         Coefficients of l1 norm at most ``radius``.
     intercept_ : float
@@ -377,6 +398,8 @@ class PrivateLasso(L1Estimator):
     method: str = AUTO
     non_private: bool = False
     fit_intercept: bool = True
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -385,6 +408,8 @@ class PrivateLasso(L1Estimator):
 
         Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
         """
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger)
         return self._fit(*validated_fit_data(self, X, y), executor, ledger)
 
     def predict(self, X: Any) -> Array:

@@ -14,7 +14,8 @@ from sklearn.utils import ClassifierTags
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.fit_data import validated_labelled_data
+from algorithms.base.column_bounds import BOUNDS_SHARE
+from algorithms.base.fit_data import PUBLIC, finds_bounds, validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator
@@ -56,9 +57,16 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
         boolean labels, and with ``non_private=True``.
     fit_intercept : bool
         Whether a constant is added to scores.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` bounds the columns as they are, or is the outer end of a noisy histogram
+        that finds the scale of each, as in `PrivateLasso`.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features.
     coef_ : numpy.ndarray of shape (features,)
         Coefficients of l1 norm at most ``radius``.
     intercept_ : float
@@ -102,11 +110,15 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
     non_private: bool = False
     classes: Any = None
     fit_intercept: bool = True
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
         """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
         return self._fit(X, y, executor, ledger)
 

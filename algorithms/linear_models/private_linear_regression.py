@@ -25,13 +25,20 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Release, Sequential
-from algorithms.base.estimators import PrivateRegressor
-from algorithms.base.fit_data import checked_shape, generator_of, validated_data, validated_fit_data
+from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
+from algorithms.base.fit_data import (
+    PUBLIC,
+    checked_shape,
+    finds_bounds,
+    generator_of,
+    validated_data,
+    validated_fit_data,
+)
 from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, calibrated_gaussian, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_arguments
-from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
+from algorithms.base.row_blocks import MeanOfBlocks, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import (
     SHARES_WITH_INTERVALS,
@@ -80,7 +87,7 @@ STATISTICS_NOISE = 1e-3
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearRegression(PrivateRegressor):
+class PrivateLinearRegression(PrivatelyBounded):
     """Least squares with ridge and intercept; (epsilon, delta)-DP for every record.
 
     Features and targets are those scaled to the public bounds; data beyond them are clipped.
@@ -124,9 +131,18 @@ class PrivateLinearRegression(PrivateRegressor):
         Least squares themselves, whatever the method, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` and ``y_bound`` bound the columns as they are, or are the outer ends of
+        a noisy histogram that finds the scale of each, see `PrivateScaler`.  Targets are then
+        clipped at their scale and features at 16 times theirs; ``row_bound`` and ``ridge`` are
+        about features over their scales.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features and, last, of the target.
     coef_ : numpy.ndarray of shape (features,)
         Coefficients.
     intercept_ : float
@@ -167,10 +183,16 @@ class PrivateLinearRegression(PrivateRegressor):
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
+
+    _headroom = HEADROOM
 
     def plan(self, shape: tuple[int, ...]) -> Release | Sequential:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
+        if finds_bounds(self):
+            return self._plan_with_bounds((records, features))
         budget = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         NON_NEGATIVE.check("ridge", self.ridge)
         size = features + BOOLEAN.check("fit_intercept", self.fit_intercept)
@@ -210,6 +232,8 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        if finds_bounds(self):
+            return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
         del features
         if not isinstance(plan, Sequential):  # with statistics, `interval` reports a large noise
             return False
@@ -219,12 +243,16 @@ class PrivateLinearRegression(PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients and intercept, computed from released values only."""
+        if finds_bounds(self):
+            return self._run_scaled(ledger, executor)
         return self._result(ledger, executor)[0]
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`."""
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger)
         X, y = validated_fit_data(self, X, y)
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.method_ = DESCENT if isinstance(self.plan_, Sequential) else STATISTICS
@@ -236,6 +264,7 @@ class PrivateLinearRegression(PrivateRegressor):
         self.closing_ = released if isinstance(released, Closing) else None
         self.coef_ = theta[:-1] if self.fit_intercept else theta
         self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
+        self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -245,7 +274,7 @@ class PrivateLinearRegression(PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        return row_products(clipped_rows(X, self.x_bound), self.coef_) + self.intercept_
+        return np.asarray(row_products(self._within_bounds(X), self.coef_) + self.intercept_)
 
     @renamed_arguments(level="confidence")
     def interval(self, confidence: float = 0.95) -> Array:
@@ -272,6 +301,10 @@ class PrivateLinearRegression(PrivateRegressor):
         """
         check_is_fitted(self)
         CONFIDENCE.check("confidence", confidence)
+        if self.column_bounds_ is not None:
+            scaled: Array = self.scaled_fit_.interval(confidence)
+            units = self.column_bounds_.units(self.n_features_in_)[: len(scaled)]
+            return np.asarray(units[:, None] * scaled)
         if self.statistics_ is not None:
             centre, covariance = coefficient_covariance(self.statistics_, self.records_)
         elif self.closing_ is not None:
@@ -294,7 +327,8 @@ class PrivateLinearRegression(PrivateRegressor):
         penalty = np.full(size, float(self.ridge))
         if self.fit_intercept:
             penalty[-1] = 0.0
-        work = BlockStatistics(self.x_bound, self.y_bound, self.fit_intercept, row, units)
+        reach = self.x_bound * self._reach
+        work = BlockStatistics(reach, self.y_bound, self.fit_intercept, row, units)
         numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
         query = MeanOfBlocks(work, records, executor)
         released = ledger.release(ledger.plan, query, shape=numbers)
@@ -305,10 +339,11 @@ class PrivateLinearRegression(PrivateRegressor):
         """Return coefficients with the intercept, from moments and gradients; and the last one."""
         (_, features), ridge = ledger.shape, float(self.ridge)
         # With a bound far below the features' own the round-off of long rows would matter.
-        bound = max(self._row_bound(features), self.x_bound / 10)
+        reach = self.x_bound * self._reach
+        bound = max(self._row_bound(features), reach / 10)
         mapped = released_map(
             ledger,
-            self.x_bound,
+            reach,
             bound,
             self.fit_intercept,
             executor,
@@ -346,6 +381,8 @@ class PrivateLinearRegression(PrivateRegressor):
         return StatisticUnits.of(self._row_bound(features), y_bound, self.relation)
 
     def _noise_summary(self) -> str:
+        if self.column_bounds_ is not None:
+            return self._scaled_summary()
         clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
         if self.statistics_ is None:
             rounds = GradientRounds.of(self.plan_)

@@ -34,7 +34,7 @@ from algorithms.base.clipped_gradient_descent import (
     logistic_residuals,
     multinomial_residuals,
 )
-from algorithms.base.estimators import PrivateRegressor
+from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
 from algorithms.base.exact_minimum import (
     BinomialLoss,
     ExactMinimum,
@@ -42,8 +42,10 @@ from algorithms.base.exact_minimum import (
     record_weights,
 )
 from algorithms.base.fit_data import (
+    PUBLIC,
     checked_shape,
     filled,
+    finds_bounds,
     generator_of,
     validated_data,
     validated_labelled_data,
@@ -94,10 +96,10 @@ CLIPS = (0.4, 2.0)
 PRODUCT_NOISE = 0.02
 
 
-# `PrivateRegressor` is the base for the arguments of `fit`; the tags say that it is a classifier.
+# `PrivatelyBounded` is the base for the arguments of `fit`; the tags say that it is a classifier.
 @renamed_parameters(batch_rate="rate")
 @dataclass(eq=False, repr=False)
-class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
+class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
 
     A first release is the mean of features, a second one their products; both make a map under
@@ -147,9 +149,16 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         minimisers it is the shortest.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` bounds the columns as they are, or is the outer end of a noisy histogram
+        that finds the scale of each, as in `PrivateLinearRegression`.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features.
     classes_ : numpy.ndarray
         The classes, in order.
     coef_ : numpy.ndarray of shape (1, features) or (classes, features)
@@ -198,10 +207,16 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
+
+    _headroom = HEADROOM
 
     def plan(self, shape: tuple[int, ...]) -> Sequential | Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         _, features = checked_shape(shape)
+        if finds_bounds(self):
+            return self._plan_with_bounds(shape)
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         POSITIVE.check("weight_bound", self.weight_bound)
         for name in ("step", "clip"):
@@ -234,6 +249,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        if finds_bounds(self):
+            return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
         del features
         rounds = GradientRounds.of(plan)
         # Gradients are in units of the norm to which they are clipped.
@@ -241,8 +258,11 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return (features + 1, outputs) coefficients, the intercepts last."""
+        if finds_bounds(self):
+            return self._run_scaled(ledger, executor)
         records, features = ledger.shape
-        bound = self._row_bound(features)
+        reach = self.x_bound * self._reach
+        bound = max(self._row_bound(features), reach / 10)
         if self.non_private:
             minimum = self._exact_minimum(bound, executor)
             shape = features + 1, minimum.outputs
@@ -261,7 +281,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
             of_classes = ClassWeights.of(released, noise_of(part), public)
         mapped = released_map(
             ledger,
-            self.x_bound,
+            reach,
             bound,
             self.fit_intercept,
             executor,
@@ -322,6 +342,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         """
         if isinstance(X, Chunks) and weights is not None:
             raise ParameterError("weights", type(weights), "None where data are chunks")
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger, weights=weights)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
         data: Any = X if y is None else (X, y)
         if weights is not None:
@@ -331,6 +353,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         theta = self.run(self.ledger_, executor)
         self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
+        self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -340,12 +363,14 @@ class PrivateLogisticRegression(ScoreClassifier, PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        rows = clipped_rows(X, self.x_bound)
+        rows = self._within_bounds(X)
         scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
         scores = scores + self.intercept_
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
 
     def _noise_summary(self) -> str:
+        if self.column_bounds_ is not None:
+            return self._scaled_summary()
         scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "

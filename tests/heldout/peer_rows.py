@@ -9,7 +9,7 @@ from dataclasses import dataclass
 PASSED = "passed"  # what the case asks holds of ours
 BETTER = "better"  # ours answers more, or is nearer to the truth
 REFUSED = "refused"  # ours does not answer, and says why
-DISAGREES = "DISAGREES"  # nobody knows yet who is right
+DISAGREES = "DISAGREES"  # the two answers contradict each other
 VERDICTS = (PASSED, BETTER, REFUSED, DISAGREES)
 
 

@@ -31,6 +31,7 @@ from algorithms import (
     PrivateLogisticRegression,
     PrivateMean,
     PrivateQuantiles,
+    PrivateScaler,
     PrivateSearchCV,
     PrivateSelection,
     PrivateTopK,
@@ -142,6 +143,10 @@ CASES = {
     "PrivateLinearRegression": of_pairs(PrivateLinearRegression(**CLAIM, method="statistics")),
     "PrivateLinearRegression, descent": of_pairs(
         PrivateLinearRegression(**CLAIM, method="descent", rounds=2)),
+    "PrivateLasso, private bounds": of_pairs(
+        PrivateLasso(**CLAIM, rounds=2, bounds="private")),
+    "PrivateLinearRegression, private bounds": of_pairs(
+        PrivateLinearRegression(**CLAIM, bounds="private", rounds=2, intervals=False)),
     "PrivateLogisticLasso": of_pairs(PrivateLogisticLasso(**BOTH, rounds=2), LABELS, CODES),
     "PrivateLogisticLasso, words": of_pairs(
         PrivateLogisticLasso(**CLAIM, **PAIR, rounds=2), WORDS, NAMES),
@@ -149,9 +154,12 @@ CASES = {
         PrivateLogisticRegression(**BOTH, rounds=2), LABELS, CODES),
     "PrivateLogisticRegression, words": of_pairs(
         PrivateLogisticRegression(**CLAIM, **PAIR, rounds=2), WORDS, NAMES),
+    "PrivateLogisticRegression, private bounds": of_pairs(
+        PrivateLogisticRegression(**BOTH, rounds=2, bounds="private"), LABELS, CODES),
     "PrivateMean": of_rows(PrivateMean(**CLAIM)),
     "PrivateQuantiles": Fits(
         PrivateQuantiles(low=0.0, high=1.0, epsilon=1.0), X[:, [1]], COLUMN),
+    "PrivateScaler": of_rows(PrivateScaler(**CLAIM)),
     "PrivateSearchCV": of_pairs(PrivateSearchCV(
         PrivateLasso(1.0, 0.0, rounds=2), {"radius": [0.1, 1.0]}, epsilon=3.0,
         tries=GeometricTries(0.5)), most=2),

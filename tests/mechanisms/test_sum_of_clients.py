@@ -19,6 +19,7 @@ from accountant import (
     calibrate,
 )
 from accountant.losses import summed_noise
+from accountant.verifier.summed_noise import gaussian_above
 from mechanisms import (
     ClientVectors,
     DiscreteGaussian,
@@ -83,7 +84,7 @@ def test_dropout_is_a_number_or_a_share_rounded_up():
     assert SumOfClients(Skellam(1.0), 15, 0.1).dropout == 2
     assert total == SumOfClients(Skellam(1.0), 100, 29)
     for wrong in (True, -1, 100, 1.0, 0.999, math.nan, "1"):
-        with pytest.raises(ParameterError, match="below 100 clients, or a share"):
+        with pytest.raises(ParameterError, match=f"below 100 clients, or a share.* got {wrong!r}"):
             SumOfClients(Skellam(1.0), 100, wrong)
     with pytest.raises(ParameterError, match="a DiscreteGaussian or a Skellam"):
         SumOfClients(Gaussian(1.0), 100)
@@ -115,6 +116,72 @@ def test_masses_of_skellam_noise_are_bessel_functions(noise):
     with mpmath.workdps(60):
         exact = [mpmath.log(mpmath.besseli(int(x), noise.variance)) - noise.variance for x in k]
     assert noise.log_mass(k).tolist() == pytest.approx([float(x) for x in exact], rel=1e-12)
+
+
+@pytest.mark.parametrize(("scale", "terms"), [(3.0, 1), (400.0, 1), (1e4, 10**9)])
+@pytest.mark.parametrize("k", [0, 10**5, 2**40, 10**15])
+def test_masses_of_skellam_noise_far_out_are_integrals_through_the_saddle(scale, terms, k):
+    variance = terms * mpmath.mpf(scale) ** 2
+    with mpmath.workdps(40):
+        # I_k(V) is the mean of exp(V cosh z - k z) over z = s + i t, |t| <= pi, for each real s.
+        saddle, width = mpmath.asinh(k / variance), 1 / mpmath.hypot(k, variance) ** 0.5
+        top = variance * mpmath.cosh(saddle)
+        steps = range(-40, 41) if width < 0.1 else range(-20, 20)
+        step = width / 4 if width < 0.1 else mpmath.pi / 20
+        values = [mpmath.exp(variance * mpmath.cosh(mpmath.mpc(saddle, step * i)) - top
+                             - 1j * k * step * i) for i in steps]  # fmt: skip
+        integral = mpmath.re(mpmath.fsum(values)) * step / (2 * mpmath.pi)
+        exact = float(top - k * saddle - variance + mpmath.log(integral))
+    assert SkellamNoise(scale, terms).log_mass(-k) == pytest.approx(exact, rel=1e-12, abs=1e-11)
+
+
+@pytest.mark.parametrize(("scale", "terms"), [(1.0, 3000), (0.3, 10**4), (1.9, 300)])
+def test_masses_of_sums_much_wider_than_shares_are_those_of_the_characteristic_function(
+    scale, terms
+):
+    noise, j = DiscreteGaussianSum(scale, terms), np.arange(-20, 21)
+    k = np.array([0, 3, math.ceil(2 * math.sqrt(noise.variance))])
+    u = np.arange(4096) / 4096
+    share = np.exp(-((j / scale) ** 2) / 2)
+    waves = np.cos(2 * np.pi * np.multiply.outer(u, j)) * share / share.sum()
+    exact = np.mean(waves.sum(axis=1) ** terms * np.cos(2 * np.pi * np.outer(k, u)), axis=1)
+    assert np.exp(noise.log_mass(k)).tolist() == pytest.approx(exact.tolist(), rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [7, 10**4, 2**40 + 1])
+def test_masses_of_a_sum_of_two_shares_far_out(k):
+    # The squares of j and k - j add up to half the sum of the squares of k and of 2 j - k.
+    scale = 0.7
+    with mpmath.workdps(40):
+        width = 4 * mpmath.mpf(scale) ** 2
+        normalizer = mpmath.nsum(lambda x: mpmath.exp(-2 * x * x / width), [-40, 40])
+        sides = [mpmath.exp(-(mpmath.mpf(x) ** 2) / width) for x in range(-40 - k % 2, 42, 2)]
+        exact = mpmath.log(sum(sides)) - mpmath.mpf(k) ** 2 / width - 2 * mpmath.log(normalizer)
+    log_density = SumOfClients(DiscreteGaussian(scale), 2).log_density(k, 0)
+    assert log_density == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_no_mass_of_a_sum_is_said_to_be_0():
+    with pytest.raises(PrivateValueError, match="output must be so near"):
+        DiscreteGaussianSum(0.5, 3000).log_mass(1000)
+
+
+@pytest.mark.parametrize(("scale", "terms"), [(0.5, 667429), (0.55, 10**6), (0.3, 50), (2.0, 7)])
+def test_curvature_is_that_of_the_characteristic_function_and_no_less(scale, terms):
+    points = 2 * math.ceil(20 * scale * math.sqrt(terms) + 20)
+    last = math.ceil(min(points / 2, 2 * points / scale / math.sqrt(terms)))
+    with mpmath.workdps(40):
+        share = [mpmath.exp(-((j / mpmath.mpf(scale)) ** 2) / 2) for j in range(20)]
+        total = 2 * sum(share) - 1
+        mass = fall = mpmath.mpf(0)
+        for i in range(last + 1):
+            sines = [mpmath.sin(mpmath.pi * j * i / points) ** 2 for j in range(20)]
+            term = (1 - 4 * mpmath.fdot(share, sines) / total) ** terms
+            term /= 2 if i in (0, points / 2) else 1
+            mass, fall = mass + term, fall + 2 * sines[1] * term
+        exact = -2 * mpmath.log(1 - fall / mass)
+    excess = float(DiscreteGaussianSum(scale, terms).curvature / exact - 1)
+    assert 0 <= excess < 1e-12
 
 
 @pytest.mark.parametrize(("scale", "terms", "shift"), [(0.05, 100, 2), (0.1, 10**6, 1)])
@@ -150,6 +217,26 @@ def test_noise_that_cannot_be_listed_has_a_gaussian_above():
     with pytest.raises(ParameterError, match=r"scale must be at least 2"):
         DiscreteGaussianSum(1.5, 10**8).log_mass(10**5)
     assert summed_noise.loss_of_summed_noise(SkellamNoise(2.0), 0.5, 3).mu > 0
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.parametrize("sensitivity", [9.4e7, 9.5e7, 1e8, 1e9, 1e12])
+def test_distances_whose_squares_are_no_floats_cost_what_the_checker_says(sensitivity, dimension):
+    total = SumOfClients(DiscreteGaussian(sensitivity, sensitivity, dimension), 10)
+    square = gaussian_above(
+        "discrete gaussian", Fraction(sensitivity), 10, Fraction(sensitivity) ** 2
+    )
+    assert math.sqrt(square) <= total.loss.mu <= math.sqrt(square) * (1 + 1e-11)
+
+
+def test_a_number_in_many_bits_is_calibrated_to_the_noise_that_it_needs():
+    wanted = {"dimension": 1, "clip": 1.0, "bits": 40, "clients": 10, "delta": 1e-6}
+    vectors, total = calibrate_sum(DiscreteGaussian, **wanted, epsilon=1.0)
+    assert vectors.sensitivity > 1e9
+    continuous = GaussianLoss(vectors.sensitivity / (total.scale * math.sqrt(10)))
+    assert 0.999 < continuous.epsilon_at(1e-6) <= 1.0
+    with pytest.raises(ParameterError, match="share must be DiscreteGaussian or Skellam"):
+        calibrate_sum(Gaussian, **wanted, epsilon=1.0)
 
 
 # --- vectors

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from algorithms import PrivateLasso, PrivateLogisticRegression
+from algorithms import PrivateLasso, PrivateLogisticRegression, PrivateScaler
 from algorithms.base.fit_data import filled
 from tests.laws.test_fits import CASES
 
@@ -64,6 +64,17 @@ class ScalesByTheData(PrivateLasso):
         return super().fit(numbers / np.abs(numbers).max(axis=0), y, ledger=ledger)
 
 
+class ScalesByTheGreatest(PrivateScaler):
+    """Takes the greatest magnitude itself where the histogram finds a scale."""
+
+    def transform(self, X):
+        return X / self.greatest_
+
+    def fit(self, X, y=None, ledger=None):
+        self.greatest_ = np.abs(filled(X)).max(axis=0)
+        return super().fit(X, y, ledger=ledger)
+
+
 RIGHT, LASSO = CASES["PrivateLogisticRegression"], CASES["PrivateLasso"]
 
 
@@ -75,6 +86,6 @@ def beside(wrong, right):
 
 REPLAYED = dict([
     beside(PublishesLabels, RIGHT), beside(SaysHowMany, RIGHT), beside(ScalesByTheData, LASSO),
-    beside(WarnsOfConstants, LASSO),
+    beside(WarnsOfConstants, LASSO), beside(ScalesByTheGreatest, CASES["PrivateScaler"]),
 ])  # fmt: skip
 KINDS = dict([beside(InfersClasses, RIGHT), beside(RefusesMissing, LASSO)])

@@ -19,10 +19,7 @@ DROP = "drop"  # the choice that a row whose value is missing does not count
 # in lower case and without the digits at the end: "int64" is an "int".  A column of Python objects
 # may hold flags or texts, so "object" is in both; each cell is looked at when it is read.
 NUMBERS, FLAGS = r"u?int|float|double|halffloat|decimal", r"bool|boolean|object"
-TEXTS = (
-    r"object|str|string|string_of_the_engine|large_string|string_view|category|categorical|enum"
-    r"|dictionary"
-)
+TEXTS = r"object|str|string|large_string|string_view|category|categorical|enum|dictionary"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ ENGINES = [
     ("contour", 2 * PureLoss(0.3) + LaplaceLoss(0.2)),
     ("bound on many pairs", 2 * SampledWithoutReplacement(PureLoss(1.0), 2, 8)),
     pytest.param("grid", 2 * PoissonSampled(LaplaceLoss(61.0), 0.3), marks=pytest.mark.slow),
-    ("bound on many pairs", 3 * BoundedRangeLoss(0.2) + ZCDPLoss(0.01)),
+    ("adaptive choices", 3 * BoundedRangeLoss(0.2) + ZCDPLoss(0.01)),
 ]
 
 

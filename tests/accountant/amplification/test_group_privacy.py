@@ -9,7 +9,9 @@ import pytest
 
 from accountant import (
     ZCDP,
+    AmplifiedMatrix,
     ApproxLoss,
+    BallsInBins,
     BoundedRangeLoss,
     GaussianLoss,
     Grouped,
@@ -18,7 +20,11 @@ from accountant import (
     ParameterError,
     PoissonSampled,
     PureLoss,
+    SampledWithoutReplacement,
+    ShuffledEpoch,
     Tight,
+    Toeplitz,
+    TruncatedPoisson,
     UnsupportedPlan,
     ZCDPLoss,
 )
@@ -148,6 +154,37 @@ def test_a_group_of_a_loss_without_listed_values_is_bounded_near_its_shift():
     for epsilon in (0.0, 1.0, 2.0):
         truth = float(shifted.profile(epsilon))
         assert truth <= float(loss.profile(epsilon)) <= truth * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("part", "alone"),
+    [
+        (AmplifiedMatrix(Toeplitz((1.0, 0.5), 6), 2.0, BallsInBins(6)), GaussianLoss(1.12)),
+        (3 * ShuffledEpoch(PureLoss(1.0), 5), 3 * PureLoss(2.0)),
+        (ShuffledEpoch(GaussianLoss(1.0), 5), GaussianLoss(2.0)),
+        (SampledWithoutReplacement(PureLoss(1.0), 3, 9), PureLoss(2.0)),
+        (SampledWithoutReplacement(GaussianLoss(1.0), 3, 9), GaussianLoss(2.0)),
+        (TruncatedPoisson(GaussianLoss(1.0), 0.1, 100, 20), GaussianLoss(4.0)),
+    ],
+    ids=lambda plan: type(plan).__name__,
+)
+@pytest.mark.parametrize("delta", [0.1, 1e-12])
+def test_the_lower_end_of_a_group_of_a_bound_on_many_pairs_is_that_of_a_record(part, alone, delta):
+    for way in (part, part.reversed):
+        found, of_record = (Tight().certify_one_way(plan, delta) for plan in (Grouped(way, 2), way))
+        # without sampling, by a closed form for two records: above them
+        assert found.lower <= Tight().epsilon(alone, delta)
+        assert found.lower <= of_record.lower * (1 + 1e-6) <= found.upper * (1 + 1e-6)
+
+
+def test_a_group_of_a_bound_on_many_pairs_has_a_pair_of_its_direction():
+    ((loss, _),) = AmplifiedMatrix(Toeplitz((1.0, 0.5), 6), 2.0, BallsInBins(6)).losses()
+    group = GroupLoss(loss, 2)
+    assert group.attained_pair == loss.attained_pair
+    assert group.reversed.attained_pair == loss.reversed.attained_pair
+    assert Tight().certify_one_way(group, 1e-3).lower > 0
+    exact = GroupLoss(PairLoss((0.6, 0.4), (0.3, 0.7)), 2)
+    assert exact.attained_pair is exact.reversed is exact
 
 
 def test_a_group_of_sampled_records_is_more_than_the_group_of_the_part():

@@ -433,6 +433,12 @@ def test_extreme_runs_are_answered(size):
             assert 0 <= Tight().delta(node, 1.0) <= 1
 
 
+@pytest.mark.parametrize("part", [PureLoss(3.0), GaussianLoss(4.0)])
+def test_slopes_that_are_no_floats_have_weights(part):
+    found = Tight().certify(Repeated(part, NegativeBinomialTries(1000.0, 0.3)), 1e-6)
+    assert found.lower <= found.upper < 1.7 * found.lower
+
+
 @pytest.mark.slow
 def test_accountants_of_grids_answer_too():
     plan = Repeated(GaussianLoss(0.2), TRIES[1])

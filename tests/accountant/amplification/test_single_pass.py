@@ -80,6 +80,14 @@ def test_an_allocation_of_little_noise_costs_at_least_its_greatest_output(mu):
         assert 0.9 * found.upper < found.lower < found.upper
 
 
+@pytest.mark.parametrize("mu", [7.0, 20.0])
+def test_a_replaced_record_of_little_noise_has_the_lower_end_of_its_allocation(mu):
+    replaced = Tight().certify(ShuffledEpoch(GaussianLoss(mu), 100, "replace-one"), 1e-6)
+    alone = Tight().certify(RandomAllocation(GaussianLoss(mu), 100), 1e-6)
+    assert replaced.lower == pytest.approx(alone.lower, rel=1e-6)
+    assert 0.8 * replaced.upper < replaced.lower < replaced.upper
+
+
 def test_draws_of_two_data_sets_lie_between_the_ends():
     # the likelihood ratio of the pair itself: within 5.2 deviations (2e-7)
     mu, batches, epsilon, runs = 1.0, 8, 1.0, 200_000

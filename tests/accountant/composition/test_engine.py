@@ -30,6 +30,7 @@ from accountant.composition.engine import (
     least_cost_near,
 )
 from accountant.composition.engines import ENGINES_NEAR_EPSILON
+from accountant.composition.enumeration import number_of_sums
 from accountant.numerics.rounding import ULP
 
 SINGLE = Composition([(GaussianLoss(0.5), 1)])
@@ -196,3 +197,13 @@ def test_a_usable_interval_is_narrowed_by_attempts_of_ten_seconds_at_most(width)
         interval = certify(EpsilonProblem(SEVERAL, 1e-3, width), (engine,))
         assert engine.asked == asked
         assert interval.upper == EPSILON
+
+
+def test_sums_of_many_outcomes_are_not_listed():
+    def loss(kinds):
+        return SimpleNamespace(loss_pmf=(np.zeros(kinds), np.full(kinds, 1 / kinds)))
+
+    assert number_of_sums([(loss(625), 1)]) == pytest.approx(625)
+    assert number_of_sums([(loss(2), 100_000)]) == pytest.approx(100_001)
+    # 195,625 sums, of 625 counts each
+    assert number_of_sums([(loss(625), 2)]) == math.inf

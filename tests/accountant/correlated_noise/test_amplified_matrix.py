@@ -228,6 +228,8 @@ def test_the_rows_of_the_page():
         (np.eye(3), BallsInBins(3), {}, "a strategy"),
         (Toeplitz((1, 1), 9), BallsInBins(3), {"scale": 0.0}, "scale"),
         (Toeplitz((1, 1), 9), BallsInBins(3), {"scale": True}, "scale"),
+        (Toeplitz((1, 1), 9), BallsInBins(3), {"scale": 1e-200}, "scale must be step_sensitivity"),
+        (Toeplitz((1, 1), 9), SpacedPoisson(0.1, 2), {"scale": 1e200}, "scale must be step"),
         (Toeplitz((1, 1), 9), BallsInBins(3), {"step_sensitivity": math.inf}, "step_sensitivity"),
         (Toeplitz((1, 1), 9), BallsInBins(3), {"relation": "replace-one"}, "relation"),
     ],

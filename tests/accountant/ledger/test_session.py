@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from accountant import Book, Budget, BudgetExceeded, ParameterError
-from algorithms.frames import Category, Number, Schema, count, mean, median
+from algorithms.frames import Category, Number, Schema, col, count, mean, median, top_k
 
 FRAME = pd.DataFrame({"region": ["north", "south"] * 400, "x": range(800)})
 SCHEMA = Schema({"region": Category(["north", "south"]), "x": Number(0, 800)})
@@ -45,6 +45,34 @@ def test_the_same_words_under_another_schema_are_another_question(book):
     with book.session("visits", FRAME, wide) as ask:
         assert ask(mean("x"), epsilon=0.4).value != narrow.value
     assert book.spent("visits") == pytest.approx(0.8)
+
+
+LONG = col("x").is_in([i / 3 for i in range(90)])
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    (median("x", epsilon=0.2), median("x", epsilon=0.2, confidence=0.5)),
+    (median("x", epsilon=0.2), median("x", epsilon=0.2, confidence=None)),
+    (top_k("region", 1, epsilon=0.2), top_k("region", 1, epsilon=0.2, confidence=0.5)),
+    (count(epsilon=0.1), count(epsilon=0.10000000001)),
+    (count(epsilon=0.1, delta=1e-7, noise="laplace"),
+     count(epsilon=0.1, delta=1e-7, noise="gaussian")),
+    (count(epsilon=0.1, where=LONG), count(epsilon=0.1, where=LONG & (col("x") > 5))),
+    (count(by="e\u0301\n", epsilon=0.1), count(by="e\u0301\n", epsilon=0.2)),
+])  # fmt: skip
+def test_questions_of_nearly_the_same_words_are_two_questions(book, first, second):
+    frame = FRAME.assign(**{"e\u0301\n": FRAME["region"]})
+    schema = SCHEMA.with_columns({**SCHEMA.columns, "e\u0301\n": SCHEMA.columns["region"]})
+    with book.session("visits", frame, schema) as ask:
+        answers = [ask(first)]
+        spent = book.spent("visits")
+        answers.append(ask(second))
+        assert spent < book.spent("visits")
+        spent = book.spent("visits")
+        assert list(ask.answers.values()) == answers
+        assert [str(ask(question)) for question in (first, second)] == [*map(str, answers)]
+        assert book.spent("visits") == spent
+        assert len(ask.answers) == 2
 
 
 def test_what_a_question_costs_and_whether_it_fits(book):

@@ -197,6 +197,9 @@ def test_the_command_writes_the_record(book, tmp_path, capsys):
         assert main([*command, "--out", f"{tmp_path}/{name}"]) == 2
     assert main([*command[:-1], f"{tmp_path}/gone.toml", "--out", "-"]) == 2
     assert main([*command, "--relation", "sideways", "--out", "-"]) == 2
+    for option in ("--since", "--until", "--author", "--run"):
+        assert main([*command, option, "2", "--out", "-"]) == 2
+        assert f"{option} must be absent" in " ".join(capsys.readouterr().err.split())
 
 
 def test_the_command_of_training_prints_the_record(tmp_path, capsys):
@@ -208,8 +211,8 @@ def test_the_command_of_training_prints_the_record(tmp_path, capsys):
 
 
 def test_texts_stay_what_they_are(book):
-    hostile = "a: b # c\n- 'd' \\\\(x) \u202e \x07 {{ }} %é"
-    text = WORDS.replace('"Planning."', json.dumps(hostile))
+    hostile = "a: b # c\n- 'd' \\\\(x) \u202e \x07 \x85 \ufeff {{ }} %é 𝜀"
+    text = WORDS.replace('"Planning."', json.dumps(hostile, ensure_ascii=False))
     read = record(book, text)["deployment"]["basic"]["intended_use"]
     assert read == hostile
 

@@ -24,6 +24,7 @@ from accountant import (
     make_receipt,
 )  # fmt: skip
 from accountant.book.chain.author_keys import AuthorKey
+from accountant.book.chain.checkpoint import origin_of
 from accountant.publishing.model_card import model_card
 from accountant.publishing.receipt import FINDING
 from accountant.reports.receipt_page import receipt_page
@@ -148,6 +149,7 @@ def test_a_receipt_says_what_is_proved_recorded_audited_and_claimed(run, documen
 
 def test_the_checkpoint_in_a_receipt_is_one_of_the_book(run, document):
     book_facts = json.loads(payload_of(document))["predicate"]["book"]
+    assert book_facts["head"].split("\n")[0] == origin_of(book_facts["id"])
     with run.open("aud") as book:
         assert (
             book.verify(book_facts["head"]).entries == json.loads(book_facts["entries"][-1])["seq"]
@@ -271,25 +273,44 @@ def test_a_receipt_of_much_is_one_screen_too(run, document):
     assert "of code that is not the receipt's" in " ".join(screen.split())
 
 
-def test_a_claim_that_is_not_the_mechanisms_own_is_refused_where_it_is_known(
-    run, document, tmp_path, capsys
+CLAIM = {"kind": "Claimed", "mechanism": {"kind": "Laplace", "scale": 0.01},
+         "loss": {"kind": "PureLoss", "epsilon": 0.1}}  # fmt: skip
+
+
+@pytest.mark.parametrize("plan", [CLAIM, CLAIM["mechanism"]], ids=["a claim", "its mechanism"])
+def test_a_claim_that_is_not_the_mechanisms_own_is_shown_and_refused_where_it_is_known(
+    run, document, tmp_path, capsys, plan
 ):
     proof = json.loads(Tight().certify(PureLoss(0.1), 0.0, proof=tmp_path / "p.json") and
                        (tmp_path / "p.json").read_text())  # fmt: skip
-    claim = {"kind": "Claimed", "mechanism": {"kind": "Laplace", "scale": 0.01},
-             "loss": {"kind": "PureLoss", "epsilon": 0.1}}  # fmt: skip
 
     def change(predicate, statement):
-        predicate.update(plan=claim, proof=canonical(proof | {"plan": claim}), book=None)
-        statement["subject"][0]["digest"]["sha256"] = digest_of(claim)
+        predicate.update(plan=plan, proof=canonical(proof | {"plan": CLAIM}), book=None)
+        statement["subject"][0]["digest"]["sha256"] = digest_of(plan)
 
     out = tmp_path / "receipt.json"
     out.write_bytes(changed(run, document, change))
-    screen = " ".join(receipt_words(check_receipt(out.read_bytes())).split())
-    assert "Laplace(scale=0.01) as claimed (PureLoss(epsilon=0.1))" in screen
-    assert "the losses of Laplace are as that mechanism claims" in screen
+    receipt = check_receipt(out.read_bytes())
+    page = " ".join(Checked(receipt_page(receipt)).words)
+    card = model_card(receipt, b"").replace("\\", "")
+    for text in (receipt_words(receipt), page, card):
+        shown = " ".join(text.split())
+        assert "Laplace(scale=0.01) as claimed (PureLoss(epsilon=0.1))" in shown
+        assert "the losses of Laplace are as that mechanism claims" in shown
     assert main(["receipt", "verify", f"{out}"]) == 2
     assert "of what mechanisms claim" in capsys.readouterr().err
+
+
+def test_numbers_are_rounded_to_the_side_that_flatters_nobody(run, document):
+    def change(predicate, _):
+        row = predicate["audits"][0]["findings"][0]
+        row.update(epsilon_lower=1.99999999996, confidence=0.999999)
+        predicate["promised"].update(epsilon=1.00000000004)
+
+    screen = " ".join(receipt_words(check_receipt(changed(run, document, change))).split())
+    assert "epsilon at least 1.99999999" in screen
+    assert "at confidence 0.999999;" in screen
+    assert "epsilon 1.000000001 at delta 1e-06 was promised" in screen
 
 
 def test_an_envelope_of_another_form_is_refused(run, document):
@@ -336,6 +357,10 @@ def forge_the_digest(_, statement):
     statement["subject"][0]["digest"]["sha256"] = "0" * 64
 
 
+def name_another_book(predicate, _):
+    predicate["book"]["id"] = "0" * 32
+
+
 def take_no_author(predicate, _):
     predicate["author"] = "ssh-rsa AAAA ana"
 
@@ -353,9 +378,20 @@ def nest_deep(predicate, _):
         predicate["environment"] = {"inner": predicate["environment"]}
 
 
+def claim_a_huge_number(predicate, _):
+    predicate["audits"][0]["findings"][0]["claim"]["epsilon"] = 10**400
+
+
+def repeat_too_often(predicate, statement):
+    for _ in range(2):
+        predicate["plan"] = {"kind": "Repeat", "part": predicate["plan"], "count": 10**4000}
+    statement["subject"][0]["digest"]["sha256"] = digest_of(predicate["plan"])
+
+
 @pytest.mark.parametrize(
-    "change", [drop_an_entry, cut_the_end, change_an_entry, forge_the_digest, take_no_author,
-               add_a_field, break_the_proof, nest_deep],
+    "change", [claim_a_huge_number, repeat_too_often, name_another_book, drop_an_entry,
+               cut_the_end, change_an_entry, forge_the_digest, take_no_author, add_a_field,
+               break_the_proof, nest_deep],
 )  # fmt: skip
 def test_what_an_author_signs_must_still_fit_together(run, document, change):
     with pytest.raises(ProofError):
@@ -439,6 +475,16 @@ def test_parts_that_speak_against_each_other_are_a_problem(run, document, change
     assert f"PROBLEM   {problem[:30]}" in receipt_words(receipt)
 
 
+def test_the_number_of_a_proof_of_another_plan_is_not_shown(run, document):
+    receipt = check_receipt(changed(run, document, other_plan))
+    assert receipt.verdict is None
+    assert "its epsilon is not proved here" in " ".join(receipt_words(receipt).split())
+    page = " ".join(" ".join(Checked(receipt_page(receipt)).words).split())
+    assert "No ε is proved" in page
+    assert "no bound is proved" in page
+    assert "membership inference" not in model_card(receipt, b"")
+
+
 @pytest.mark.slow
 def test_a_training_run_has_a_receipt(run):
     statement = dp_sgd(examples=100, batch=100, epochs=2, noise=20.0, delta=1e-4)
@@ -490,6 +536,9 @@ def test_what_cannot_be_joined_is_refused(run, tmp_path):
         run.receipt(others=False)
     with pytest.raises(ParameterError, match="since must be a whole number"):
         run.receipt(since=10_000)
+    for choice in ({"since": 5}, {"until": 5}, {"others": True}):
+        with pytest.raises(ParameterError, match="must be left out where no ledger"):
+            make_receipt(key, plan=Laplace(2.0), budget=budget, author="ana", **choice)
 
 
 def test_a_book_without_roles_and_a_part_of_it(run, tmp_path):
@@ -519,6 +568,27 @@ def test_a_book_without_roles_and_a_part_of_it(run, tmp_path):
             make_receipt(key, plan=Laplace(10.0), **options)
 
 
+def test_a_book_that_was_charged_with_proofs(run, tmp_path):
+    key, plan = run.people.keys["ana"], PureLoss(0.25)
+    proof, other = tmp_path / "cost.proof.json", tmp_path / "other.proof.json"
+    Tight().certify(plan, 0.0, proof=proof)
+    with Book.create(f"sqlite:///{tmp_path}/proved.db") as book:
+        book.dataset("d", Budget(1.0), verified=True)
+        book.ledger("d", np.ones(5), plan, proof=proof).close()
+        options = {"book": book, "dataset": "d", "author": "ana"}
+        receipt = check_receipt(make_receipt(key, **options))
+        assert receipt.problems == ()
+        assert receipt.verdict.digest == book.history("d")[-1].proof
+        text = json.loads(proof.read_text())
+        other.write_text(canonical(text | {"upper": (0.5).hex()}))
+        with pytest.raises(ParameterError, match="the book was charged with another proof"):
+            make_receipt(key, proof=other, **options)
+        book.ledger("d", np.ones(5), plan, proof=proof).close()
+        receipt = check_receipt(make_receipt(key, **options))
+        assert receipt.problems == ()
+        assert receipt.verdict.upper == 0.5
+
+
 def test_the_command_makes_and_verifies(run, tmp_path, capsys):
     out, key = tmp_path / "receipt.json", run.people.keys["ana"]
     public = tmp_path / "ana.pub"
@@ -529,6 +599,10 @@ def test_the_command_makes_and_verifies(run, tmp_path, capsys):
     assert main([*made, "--out", f"{out}"]) == 2  # without --force
     assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 0
     assert "(the key that you gave)" in " ".join(capsys.readouterr().out.split())
+    public.write_text(run.people.lines["ana"].rsplit(" ", 1)[0])  # a key needs no name
+    assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 0
+    assert main(["receipt", "verify", f"{out}", "--key", f"{key}"]) == 2
+    assert "which ssh-keygen writes to a .pub file" in capsys.readouterr().err
     public.write_text(run.people.lines["bob"])
     assert main(["receipt", "verify", f"{out}", "--key", f"{public}"]) == 2
     document = out.read_bytes()

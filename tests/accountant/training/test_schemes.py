@@ -438,6 +438,21 @@ def test_microbatches_double_what_a_record_moves(micro, passes):
         assert (scheme.note == "") == (not micro and passes == 2)
 
 
+@pytest.mark.parametrize(
+    ("loader", "noise", "note"),
+    [
+        ("shuffled", 0.34, ""),
+        ("shuffled", 0.33, "bound"),
+        ("random_allocation", 0.17, ""),
+        ("random_allocation", 0.16, "bound"),
+    ],
+)
+def test_allocations_that_are_not_integrated_are_bounds(loader, noise, note):
+    run = TrainingRun(40, 10, steps=8, loader=loader)
+    scheme = record_scheme(run, noise, loader, ADD_REMOVE, microbatching=False)
+    assert scheme.note == note
+
+
 def test_a_record_costs_the_same_whether_or_not_users_have_several():
     costs = {}
     for records in (None, 4):

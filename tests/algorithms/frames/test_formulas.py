@@ -36,6 +36,8 @@ DERIVED = Schema(COLUMNS).derive(
     weekday=col("day").dt.weekday(),
 )  # fmt: skip
 
+HUGE = Schema({"wide": Number(0, 1e300), "age": Number(0, 100)})
+
 
 def some_rows(n=200, seed=0):
     rng = np.random.default_rng(seed)
@@ -132,6 +134,8 @@ def test_no_row_moves_a_sum_of_a_formula_by_more_than_its_bounds(seed):
     (lambda: DERIVED.derive(more=col("price").dt.year()), "a Date, which has parts"),
     (lambda: DERIVED.derive(more=col("prise") * 2), "did you mean 'price'"),
     (lambda: DERIVED.derive(more=col("price") * 0), "of columns whose values may differ"),
+    (lambda: HUGE.derive(more=col("wide") * col("wide") * 0 + col("age")), "declare closer bounds"),
+    (lambda: HUGE.derive(more=col("wide") * 1e9 - col("wide") * 1e9), "declare closer bounds"),
     (lambda: DERIVED.derive(more=5), "a formula, such as"),
     (lambda: col("price") * "2", "formula must be"),
     (DERIVED.to_toml, "without derived columns"),

@@ -288,3 +288,24 @@ def test_the_type_of_a_column_and_no_cell_of_it_says_that_it_has_objects(cells):
         given = cells_of_objects(nw.from_native(column, series_only=True))
         assert [None if pd.isna(cell) else cell for cell in given] == cells
     assert cells_of_objects(nw.from_native(pd.Series([1, 2]), series_only=True)) is None
+
+
+ORDERED = {
+    "whole": [9, 10, 100], "below zero": [-10, -9, -0.5], "large": [-(10**400), 2.0**70, 10**400],
+    "times": [pd.Timestamp("2024-01-02"), pd.Timestamp("2024-01-02 10:00"), pd.Timestamp("2025")],
+    "dates": [dt.date(2023, 1, 31), dt.date(2024, 1, 2), dt.date(2024, 1, 10)],
+    "texts": ["10", "9", "a"], "hostile": [3, 20, "x"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("places", ORDERED.values(), ids=ORDERED)
+def test_categories_are_in_the_order_of_their_values(places):
+    declared = Schema({"x": Integer(0, 9)}, "id", 2, order="place")
+    shuffled = [places[i] for i in (2, 0, 1)]
+    columns = {"id": [1] * 4, "x": [4, 1, 2, 8]}
+    frames = [pd.DataFrame({**columns, "place": objects([*shuffled, None]).astype("category")})]
+    if places[-1] not in (10**400, "x"):
+        table = pa.table({**columns, "place": pa.array([*shuffled, None]).dictionary_encode()})
+        frames += [table, table.to_pandas(types_mapper=pd.ArrowDtype)]
+    for frame in frames:
+        assert sum_("x", epsilon=1.0).sums(frame, declared, "laplace") == 3

@@ -64,6 +64,7 @@ AGE = {"age": Number(0, 100)}
     (lambda: count(epsilon=1.0, by=["job", "job"]), "by must be the name"),
     (lambda: histogram("age", [3, 2], epsilon=1.0), "bins must be rising"),
     (lambda: histogram("age", 0, epsilon=1.0), "bins must be"),
+    (lambda: histogram("age", range(4097), epsilon=1.0), "bins must be 4,096 edges at most"),
     (lambda: contingency(["job"], bins={"age": 3}, epsilon=1.0), "bins must be those of"),
     (lambda: contingency([], epsilon=1.0), "bins must be those of"),
     (lambda: col("age") > 1 and col("age") < 5, "condition must be joined by &"),

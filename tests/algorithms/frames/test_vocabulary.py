@@ -21,12 +21,14 @@ from algorithms.frames import (
     histogram,
     maximum,
     mean,
+    median,
     minimum,
     persons,
     regression,
     share,
     standard_deviation,
     sum_,
+    top_k,
     variance,
 )
 from tests.algorithms.frames.engines_of import MARKED, on
@@ -87,6 +89,20 @@ def test_persons_count_once_everywhere_and_once_in_each_group(engine):
     )
     rows = count(by="ward", epsilon=1.0).sums(table, GROUPED, "laplace")
     assert rows.tolist() == kept.groupby("ward").size().tolist()
+
+
+def test_explain_says_whether_groups_or_rows_of_a_person_are_cut():
+    in_groups, in_all = "the first 2 rows in each of the first 2 groups", "the first 4 rows that"
+    top, middle = top_k("ward", 4, epsilon=1.0), median("cost", by="ward", epsilon=1.0)
+    assert in_groups in top.explain(GROUPED)
+    labels = bounded(FRAME).groupby("ward")["id"].nunique()
+    assert top.persons_of_labels(TABLE, GROUPED).tolist() == labels.tolist()
+    (noise,) = top.plan(GROUPED).leaves()
+    assert noise.sensitivity == 2
+    assert in_all in middle.explain(GROUPED)
+    known = FRAME[FRAME["ward"] != "e"].sort_values("time")
+    first_rows = known.groupby("id").head(4).groupby("ward").size()
+    assert middle.read_by(GROUPED).counted(TABLE).tolist() == first_rows.tolist()
 
 
 def test_persons_where_each_row_is_one_are_rows():
