@@ -23,6 +23,7 @@ from algorithms.linear_models.class_shares import (
     public_weights,
     shares_moved,
 )
+from audits import replay
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(10_000, 4)).clip(-4, 4) / 4
@@ -125,3 +126,18 @@ def test_wrong_weights_are_refused_before_any_spend(wrong):
             epsilon=math.inf, delta=1e-6, non_private=True, class_weight="balanced"
         ).plan((10, 2))
     assert public_weights({"a": 3.0}, ["a", "b"]).tolist() == [3.0, 1.0]
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 1.0, 1: 3.0}])
+def test_replays_leak_nothing_and_keep_to_the_plan(class_weight):
+    made = PrivateLogisticRegression(
+        epsilon=4.0, delta=1e-5, classes=[0, 1], rounds=5, class_weight=class_weight
+    )
+    x, y = X[:400], RARE[:400] * 1
+    other_x, other_y = x.copy(), y.copy()
+    other_x[0], other_y[0] = -50 * x[0], 1 - y[0]
+    found = replay(made, (x, y), (other_x, other_y), rng=1)
+    assert (found.leak_free, found.on_plan, found.deterministic) == (True, True, True)
+    kinds = [type(part).__name__ for part in made.plan(x.shape).parts]
+    assert kinds[-1] == ("Gaussian" if class_weight is None else "Repeat")
+    assert kinds.count("Gaussian") >= 2
