@@ -9,7 +9,7 @@ MUTANTS_READY := .venv-mutants/.ready
 # what both ends of the declared versions run: the parts that lean on other packages most
 ENDS_EXTRAS := plot,cluster,postgres,verify,keys
 ENDS_TOOLS := pytest pytest-xdist hypothesis mpmath psutil click threadpoolctl
-ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees \
+ENDS_TESTS := tests/test_public_names.py tests/test_skips.py tests/guarantees tests/dp_attest \
   tests/accountant/book/test_database_files.py tests/accountant/book/test_verification.py \
   $(filter-out %/test_plan_and_fit.py %/test_training.py, \
     $(wildcard tests/accountant/cli/test_*.py)) \
@@ -95,6 +95,7 @@ docs:  ## the site in site/: every page, notebook and docstring; a warning or de
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python $(PIP_INSTALL) --editable ".[docs]"
 	.venv-docs/bin/python -m mkdocs build --strict $(ARGS)
+	.venv-docs/bin/python -m docs_site.prose
 
 site: $(READY)  ## build the site, and look at three of its pages in a browser
 	$(BIN)/python -m pytest -q -m slow tests/docs/test_site.py

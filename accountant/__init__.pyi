@@ -65,6 +65,7 @@ from .errors import OffPlan as OffPlan
 from .errors import ParameterError as ParameterError
 from .errors import PrivateValueError as PrivateValueError
 from .errors import RoleRefused as RoleRefused
+from .errors import SensitivityWarning as SensitivityWarning
 from .errors import UnhealthyRandomness as UnhealthyRandomness
 from .errors import UnsupportedPlan as UnsupportedPlan
 from .formats.dp_events import from_dp_event as from_dp_event

@@ -1,9 +1,10 @@
-"""``python -m accountant``: plan a budget, spend it, and show what was spent."""
+"""``dp-attest account``: plan a budget, spend it, and show what was spent."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import typer
 
@@ -20,7 +21,7 @@ from accountant.cli.receipt import app as receipt
 from accountant.cli.training import training
 from accountant.cli.verify import verify
 
-PROGRAM = "python -m accountant"
+PROGRAM = "dp-attest account"
 COMMANDS: dict[str, Callable[..., None]] = {
     "plan": plan,
     "fit": fit,
@@ -32,6 +33,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "certify": certify,
     "verify": verify,
 }
+GROUPS = {"ledger": ledger, "receipt": receipt}
 HELP = """Plan a privacy budget before any data are read, and say what it means.
 
 A plan file has a table for each line of the plan:
@@ -46,15 +48,15 @@ A plan file has a table for each line of the plan:
   scale = 60.0
   count = 12
 
-Examples: python -m accountant fit wanted.toml --out plan.toml;
-python -m accountant least statistics.toml --out plan.toml;
-python -m accountant plan plan.toml; python -m accountant compare plan.toml --delta 1e-6;
-python -m accountant explain plan.toml; python -m accountant page plan.toml --out budget.html;
-python -m accountant ledger --help; python -m accountant training --help;
-python -m accountant certify plan.toml --delta 1e-6 --proof cost.proof.json;
-python -m accountant verify cost.proof.json; python -m accountant receipt --help
+Examples: dp-attest account fit wanted.toml --out plan.toml;
+dp-attest account least statistics.toml --out plan.toml;
+dp-attest account plan plan.toml; dp-attest account compare plan.toml --delta 1e-6;
+dp-attest account explain plan.toml; dp-attest page plan.toml --out budget.html;
+dp-attest ledger --help; dp-attest account training --help;
+dp-attest account certify plan.toml --delta 1e-6 --out cost.proof.json;
+dp-attest account verify cost.proof.json; dp-attest receipt --help
 
-A first word that is no command means compare. Exit status: 0 answered, 1 the budget does not
+A plan file as the first word means compare. Exit status: 0 answered, 1 the budget does not
 suffice, 2 bad usage or a bad plan file, 130 interrupted.
 """
 app = typer.Typer(
@@ -65,23 +67,19 @@ app = typer.Typer(
 )
 for name, command in COMMANDS.items():
     app.command(name)(command)
-app.add_typer(ledger, name="ledger")
-app.add_typer(receipt, name="receipt")
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 def main(arguments: list[str] | None = None, program: str = PROGRAM) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     command_line = sys.argv[1:] if arguments is None else arguments
-    # a first word that is no command means `compare`
-    if not command_line or command_line[0] not in {
-        *COMMANDS,
-        "ledger",
-        "receipt",
-        "--help",
-        "--version",
-    }:
+    # a first word that is a plan, or an option, means `compare`
+    beginning = command_line[0] if command_line else "--help"
+    is_plan = beginning.startswith("-") or Path(beginning).suffix or Path(beginning).exists()
+    if is_plan and beginning not in {*COMMANDS, *GROUPS, "--help", "--version"}:
         command_line = ["compare", *command_line]
-    return run_app(app, program, command_line)
+    return run_app(app, program, command_line or ["--help"])
 
 
 if __name__ == "__main__":

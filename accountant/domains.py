@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from accountant.errors import ParameterError
+from accountant.errors import LargeDeltaWarning, ParameterError
 
 
 class Domain(Protocol):
@@ -112,6 +113,7 @@ class Boolean:
 
 
 BOOLEAN = Boolean()
+USUAL_DELTA = 0.01  # a greater delta is a mistake, whatever the number of people
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,7 @@ DELTA = Interval(0.0, 1.0, "[)")
 POSITIVE_DELTA = Interval(0.0, 1.0, "()")
 RECORDS = IntegerRange(1)
 BOOLEAN = Boolean()
+USUAL_DELTA = 0.01  # a greater delta is a mistake, whatever the number of people
 
 
 def each_checked(domain: Interval, argument: str, values: object) -> list[float]:
@@ -159,3 +162,21 @@ def each_checked(domain: Interval, argument: str, values: object) -> list[float]
     if isinstance(values, str) or not isinstance(values, Iterable) or not axes:
         raise ParameterError(argument, values, f"a list, each {domain}")
     return [domain.check(argument, value) for value in values]
+
+
+def warn_of_large_delta(delta: float, users: int | None = None, stacklevel: int = 4) -> None:
+    """Warn where ``delta > 1 / users``; where their number is not known, above 0.01.
+
+    Such a delta allows a mechanism that always publishes the record of one user, chosen at random.
+    """
+    if delta <= (USUAL_DELTA if users is None else 1 / users):
+        return
+    if users is None:
+        limit, remedy = f"{USUAL_DELTA:g}", "less than 1/n for n people"
+    else:
+        limit, remedy = f"1/n = {1 / users:.3g} for {users:,} users", f"{0.1 / users:.0e} or less"
+    message = (
+        f"delta {delta:g} is above {limit}: it allows a release that publishes a random person's "
+        f"record; take {remedy}"
+    )
+    warnings.warn(message, LargeDeltaWarning, stacklevel=stacklevel)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 
 def _first_line(value: object, longest: int) -> str:
-    """Return the first line of a value's repr, cut to at most ``longest`` characters."""
+    """Return the first line of a value's repr, cut to at most ``longest`` characters.
+
+    Arrays and tables may be the data, given in the place of another argument: none is shown.
+    """
+    shape = getattr(value, "shape", ())
+    if shape and isinstance(shape, tuple):
+        return f"{type(value).__name__} of shape {shape}"
     line = (repr(value).splitlines() or [""])[0]
     return line if len(line) <= longest else line[: longest - 3] + "..."
 
@@ -92,7 +98,7 @@ class IdealisedNoiseWarning(UserWarning):
     >>> import numpy as np
     >>> from accountant import Budget, Filter, IdealisedNoiseWarning
     >>> from mechanisms import Laplace
-    >>> gate = Filter(np.ones(50), Budget(1.0))
+    >>> gate = Filter(np.ones(50, bool), Budget(1.0))
     >>> with warnings.catch_warnings(record=True, action="always") as found:
     ...     answer = gate.release(Laplace(10.0, arithmetic="idealised"), np.sum)
     >>> [one.category.__name__ for one in found]
@@ -104,6 +110,7 @@ class LargeDeltaWarning(UserWarning):
     """A budget's delta is above 1/n: it allows publishing the whole record of a random person.
 
     A gate on data of n users warns of it, and so does the fit of an estimator, without a seed.
+    Where n is not known, as by `calibrate`, a delta above 0.01 is warned of.
 
     References
     ----------
@@ -118,6 +125,30 @@ class LargeDeltaWarning(UserWarning):
     ...     gate = Filter(np.arange(50.0), Budget(1.0, 0.1))
     >>> [one.category.__name__ for one in found]
     ['LargeDeltaWarning']
+    """
+
+
+class SensitivityWarning(UserWarning):
+    """The sensitivity of a release is hardly that of its query.
+
+    A gate without a seed warns where a plain sum of numbers has the sensitivity 1 that a mechanism
+    has by default, before it answers; and where an answer, with its noise, is far above sensitivity
+    times rows.  It looks at the mechanism, the code of the query, the type of the data and their
+    number of rows, and what was released: at no value, so that the warning reveals nothing.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from accountant import Budget, Filter
+    >>> from mechanisms import Laplace
+    >>> gate = Filter(np.array([23.0, 35.0, 51.0]), Budget(1.0))
+    >>> with warnings.catch_warnings(record=True, action="always") as found:
+    ...     answer = gate.release(Laplace(10.0), np.sum)  # which says sensitivity 1
+    >>> [one.category.__name__ for one in found]
+    ['SensitivityWarning']
+    >>> total = Laplace(1000.0, sensitivity=100.0)
+    >>> answer = gate.release(total, lambda ages: np.clip(ages, 0, 100).sum())
     """
 
 
@@ -169,7 +200,7 @@ class OffPlan(RuntimeError):
     >>> import numpy as np
     >>> from accountant import Ledger, OffPlan
     >>> from mechanisms import Laplace
-    >>> ledger = Ledger(np.ones(3), 1 * Laplace(2.0))
+    >>> ledger = Ledger(np.ones(3, bool), 1 * Laplace(2.0))
     >>> try:
     ...     ledger.release(Laplace(1.0), np.sum)
     ... except OffPlan as error:
@@ -212,7 +243,7 @@ class BudgetExceeded(RuntimeError):
     >>> from accountant import Budget, BudgetExceeded, Filter
     >>> from mechanisms import Laplace
     >>> try:
-    ...     Filter(np.ones(3), Budget(1.0)).release(Laplace(0.5), np.sum)
+    ...     Filter(np.ones(3, bool), Budget(1.0)).release(Laplace(0.5), np.sum)
     ... except BudgetExceeded as error:
     ...     print(error.spent, error.asked, error.limit, error.unit)
     0.0 2.0 1.0 epsilon

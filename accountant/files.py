@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
 import os
 import secrets
@@ -13,10 +14,12 @@ import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 from accountant.errors import ParameterError
 from accountant.formatting import escape_control
 
+STANDARD_INPUT = "-"  # as the path of a file that is read
 # characters before text that a spreadsheet would run, or not show
 FORMULA_PREFIXES = ("=", "+", "-", "@", "'", "|", "%")
 
@@ -41,8 +44,16 @@ def check_writable(targets: dict[str, str | None]) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a file, without a byte order mark."""
+    """Return the text of a file, without a byte order mark; of standard input for ``-``."""
+    if str(path) == STANDARD_INPUT:
+        return text_of_stream(sys.stdin).removeprefix("\ufeff")
     return path.read_text(encoding="utf-8-sig")
+
+
+@functools.cache
+def text_of_stream(stream: TextIO) -> str:
+    """Return the text of a stream, which has it once, whoever asks again."""
+    return stream.read()
 
 
 def write_text(name: str | None, text: str | Iterable[str]) -> None:

@@ -1,6 +1,7 @@
 """The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
 
 from .base.bounds_scaler import BoundsScaler as BoundsScaler
+from .base.clipped_share import clipped_share as clipped_share
 from .base.private_scaler import PrivateScaler as PrivateScaler
 from .base.private_search import PrivateSearchCV as PrivateSearchCV
 from .baselines.cai_wang_zhang import ThresholdedMean as ThresholdedMean

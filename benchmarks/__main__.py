@@ -25,7 +25,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("bench_*.py"))
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "randomgen", "dp-accounting", "opendp",
              "diffprivlib", "multi-freq-ldpy", "prv-accountant", "autodp")  # fmt: skip
 # their peers have a folder of their own, for diffprivlib asks for an older scikit-learn
-WITH_PEERS = {"bench_frames", "bench_quantiles", "bench_top_k"}
+WITH_PEERS = {"bench_estimators", "bench_frames", "bench_quantiles", "bench_top_k"}
 PEERS = FOLDER.parent / ".venv-bench"
 
 

@@ -176,7 +176,8 @@ AREAS = {
     ],
     "Private models": [
         Row("bench_estimators", "Error with the defaults",
-            "the best of clipped descent, AdaSSP, diffprivlib", "{} times its error",
+            "the best of clipped descent, AdaSSP, TukeyEM, diffprivlib, a constant",
+            "{} times its error",
             rf"^  error of .*: {NUMBER} x"),
         Row("bench_quantiles", "Error of quantiles", "OpenDP", "{} times its error",
             rf"error: {NUMBER} x OpenDP"),
@@ -272,8 +273,9 @@ TABLES = {
         r"middle at version (\w+); a single audit falsifies in ([\d.]+%)",
     ),
     "bench_estimators": Table(
-        "algorithms.md", ("task", "method", "score at each epsilon"),
-        r"^\| (?!task |---)(.+) \| (.+) \| (.+) \|$",
+        "algorithms.md",
+        ("data and measure", "ours", "the best alternative", "the constant", "without privacy"),
+        r"^\| (?!data and |---)([^|]+) \|" + r" ([^|]*) \|" * 4 + "$",
     ),
 }  # fmt: skip
 

@@ -26,6 +26,19 @@ PAGES = {
 }
 PACKAGES = ("accountant", "mechanisms", "algorithms", "algorithms.frames", "audits",
             "audits.minimax")  # fmt: skip
+# How much a page weighs in the search: guides and words first, the reference after them.
+WEIGHTS = {
+    "index.md": 0.1, "install.md": 2, "glossary.md": 30, "how-to/": 10, "notebooks/": 1,
+    "reference/": 0.0005, "faults.md": 0.02, "published.md": 0.02, "false-alarms.md": 0.02,
+    "lower-bounds.md": 0.02, "threat-model.md": 0.02, "matrix-mechanisms.md": 0.02,
+    "label-privacy.md": 0.02, "frank-wolfe.md": 0.02, "sparse-regression.md": 0.02,
+    "sign-votes.md": 0.02, "receipts.md": 0.2, "recorded-runs.md": 0.2, "testing.md": 1,
+    "mechanisms.md": 6, "certificates.md": 7,
+}  # fmt: skip
+TOPIC_WEIGHT = 2
+# what no one who has a question looks for: the search leaves it out
+UNSEARCHED = ("proofs/", "records/", "changelog.md", "why.md", "benchmarks.md", "errata.md",
+              "housing-data.md")  # fmt: skip
 LINK = re.compile(r"(?<!!)\[(?P<words>[^\]]*)\]\((?P<path>[^)#\s:]+)(?P<anchor>#[^)\s]*)?\)")
 
 
@@ -54,10 +67,19 @@ def on_files(files: Files, *, config: Any) -> Files:
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
     """Mend what mkdocs reads otherwise: links out of docs/, prompts, lists within lists."""
     source = f"docs/{page.file.src_uri}"
+    page.meta["search"] = search_of(page.file.src_uri)
     if page.file.src_uri not in PAGES.values():
         markdown = with_links_of(markdown, source, page.file.src_uri)
     markdown = re.sub(r"^( *)```python\n(?= *>>>)", r"\1```pycon\n", markdown, flags=re.MULTILINE)
     return with_wide_lists(markdown)
+
+
+def search_of(page: str) -> dict[str, Any]:
+    """Return the settings of a page for the search."""
+    if page.startswith(UNSEARCHED):
+        return {"exclude": True}
+    weights = (weight for start, weight in WEIGHTS.items() if page.startswith(start))
+    return {"boost": next(weights, TOPIC_WEIGHT)}
 
 
 def with_links_of(text: str, source: str, page: str) -> str:

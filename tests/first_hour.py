@@ -1,9 +1,9 @@
 """The first hour of a new user: ``python -m tests.first_hour`` in an environment of its own.
 
-It builds the wheel, installs it beside nothing else, and then does what the how-tos say: a count, a
-plan, a certificate, a statement of a training run, a book, an audit of one's own function, pages,
-a notebook.  Each step is a process that knows
-the installed wheel alone; what it must have said or written is checked.
+It builds the wheel, installs it beside nothing else, and then does what the how-tos say, as five
+people would: an analyst with a CSV, a trainer, an author of a library, a reviewer and a researcher.
+Each step is a process that knows the installed wheel alone; what it must have said or written is
+checked, and so are the answers to first mistakes.
 """
 
 import os
@@ -51,6 +51,12 @@ with Book.open("team.db", author="ada") as book:
         print(mean("age", epsilon=0.25).release(ledger, schema).value)
     print("left:", book.status("survey").budget.epsilon - book.status("survey").epsilon)
 """
+A_MISTAKE = """
+from accountant import Book, Budget
+with Book.create("mistake.db") as book:
+    book.dataset("visits", Budget(1.0))
+    book.remaining("visits")
+"""
 LEAK = """
 import numpy as np
 
@@ -82,14 +88,16 @@ class FirstHour:
         self._folder = folder
 
     def install(self) -> None:
-        """Build the wheel and install it in a new environment."""
+        """Build the wheel and install it in a new environment, with what it needs alone."""
         self._run([sys.executable, "-m", "hatchling", "build", "-t", "wheel",
                    "-d", str(self._folder)], 0, "", ROOT)  # fmt: skip
         venv.create(self._folder / "env", with_pip=True)
         (wheel,) = self._folder.glob("*.whl")
-        self.python(
-            "-m", "pip", "install", "--quiet", f"{wheel}[verify]", "pandas", *NOTEBOOK_TOOLS
-        )
+        self.add_packages(str(wheel))
+
+    def add_packages(self, *names: str) -> None:
+        """Install packages there, as the remedies of messages say."""
+        self.python("-m", "pip", "install", "--quiet", *names)
 
     def python(self, *words: str, says: str = "", status: int = 0) -> None:
         """Run Python there; it must end with ``status`` and print ``says``."""
@@ -117,54 +125,90 @@ class FirstHour:
         """Write a file as the user does."""
         (self._work / name).write_text(text, encoding="utf-8")
 
+    def remove(self, name: str) -> None:
+        """Delete a file as the user does."""
+        (self._work / name).unlink()
+
 
 def play(folder: Path) -> None:
     """Play the hour in an empty folder; raises `AssertionError` at the first step that fails."""
     hour = FirstHour(folder)
     hour.install()
     hour.command("--version", says="dp-attest ")
+    analyst(hour)
+    trainer(hour)
+    author_of_a_library(hour)
+    reviewer(hour)
+    researcher(hour)
+    made = {path.name for path in (folder / "work").iterdir()}
+    pages = {f"{name}.html" for name in ("plan", "run", "team", "index", "laplace")}
+    assert pages | {"plan_a_budget.ipynb"} <= made
+
+
+def analyst(hour: FirstHour) -> None:
+    """A count, a plan, a book that a table spends from, and what goes wrong at first."""
     hour.write("count.py", A_COUNT)
     hour.python("count.py", says="spent: 0.49999")
+    hour.python("-c", A_MISTAKE, status=1, says='book.remaining("visits", plan)')
     hour.write("wanted.toml", WANTED)
     hour.command("account", "fit", "wanted.toml", "--out", "plan.toml")
+    hour.command("account", "fit", "wanted.toml", "--out", "plan.toml", status=2, says="--force")
     hour.command("account", "plan", "plan.toml", says="weekly count")
+    hour.command("account", "pln", "plan.toml", status=2, says="Did you mean 'plan'")
     hour.command("account", "explain", "plan.toml", says="record")
-    hour.command("account", "certify", "plan.toml", "--proof", "cost.proof.json", says="PROVED")
-    hour.command("account", "verify", "cost.proof.json", "--plan", "plan.toml",
-                 says="this plan is that of plan.toml")  # fmt: skip
+    hour.command(
+        "ledger", "open", "team.db", "survey", "--new", "--epsilon", "1", "--unit", "one person"
+    )
+    hour.add_packages("pandas")
+    hour.write("frame.py", A_FRAME)
+    hour.python("frame.py", says="left: 0.5")
+    hour.command("ledger", "status", "team.db", "--json", says='"datasets"')
+    hour.command("ledger", "verify", "team.db")
+
+
+def trainer(hour: FirstHour) -> None:
+    """The statement of a training run, its page, and the run again."""
     run = ("--examples", "200", "--batch", "100", "--epochs", "1", "--noise", "2")
     hour.command("account", "training", *run, "--loader", "shuffled", "--json", "run.json",
                  "--out", "run.html", says="the Poisson number does not hold")  # fmt: skip
     hour.command("account", "training", "--replay", "run.json", says="DP-SGD over 200 examples")
-    hour.command(
-        "ledger", "open", "team.db", "survey", "--new", "--epsilon", "1", "--unit", "one person"
-    )
-    hour.write("frame.py", A_FRAME)
-    hour.python("frame.py", says="left: 0.5")
-    hour.command("ledger", "status", "team.db", says="survey")
-    hour.command("ledger", "verify", "team.db")
-    hour.command("audit", "Laplace", "--seed", "7", "--samples", "20000", "--json", "laplace.json",
-                 "--html", "laplace.html", says="SURVIVED")  # fmt: skip
+
+
+def author_of_a_library(hour: FirstHour) -> None:
+    """An audit of a function of one's own, also in a folder that hides a package."""
     hour.write("leak.py", LEAK)
     target = ("audit", "target", "leak:release", "--epsilon", "0.5", "--pair", "0", "1")
+    hour.command(*target, status=2, says="--allow-import")
     hour.command(*target, "--allow-import", "--seed", "7", "--json", "leak.json", status=1,
                  says="FALSIFIED")  # fmt: skip
+    hour.write("algorithms.py", "def mine(): ...\n")
+    hour.command(*target, "--allow-import", status=2, says="to install again cannot help")
+    hour.remove("algorithms.py")
+
+
+def reviewer(hour: FirstHour) -> None:
+    """A proof, which needs one more package, and pages to look at."""
+    certify = ("account", "certify", "plan.toml", "--out", "cost.proof.json")
+    hour.command(*certify, status=2, says="pip install python-flint")
+    hour.add_packages("python-flint")
+    hour.command(*certify, says="PROVED")
+    hour.command("account", "verify", "cost.proof.json", "--plan", "plan.toml",
+                 says="this plan is that of plan.toml")  # fmt: skip
     hour.command("page", "plan.toml", "--out", "plan.html")
     hour.command("page", "--ledger", "team.db", "--out", "team.html")
+
+
+def researcher(hour: FirstHour) -> None:
+    """Audits of mechanisms, all accountants beside each other, and a notebook."""
+    hour.command("audit", says="Commands:")
+    hour.command("audit", "Laplace", "--seed", "7", "--runs", "20000", "--json", "laplace.json",
+                 "--out", "laplace.html", says="SURVIVED")  # fmt: skip
+    hour.command("account", "compare", "plan.toml", says="Tight")
     hour.command("index", ".", "--out", "index.html")
+    hour.add_packages(*NOTEBOOK_TOOLS)
     hour.write("notebook.py", A_NOTEBOOK)
     source = ROOT / "docs" / "notebooks" / "plan_a_budget.py"
     hour.python("notebook.py", str(source), says="tables shown")
-    made = {path.name for path in (folder / "work").iterdir()}
-    for name in (
-        "plan.html",
-        "run.html",
-        "team.html",
-        "index.html",
-        "laplace.html",
-        "plan_a_budget.ipynb",
-    ):
-        assert name in made, name
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Checked(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self._last = dict(attrs)
-        if tag == "section":
+        if tag in {"section", "details"}:
             self.cells.append("")
         self.asks += [(k, v) for k, v in attrs if k in {"src", "srcset", "action", "data"}]
         self.asks += [(k, v) for k, v in attrs if k == "href" and not _is_embedded(v, attrs)]

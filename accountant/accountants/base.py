@@ -16,6 +16,7 @@ from accountant.domains import DELTA, EPSILON, each_checked
 from accountant.numerics import Array
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.plan import Plan, as_plan, directions
+from dp_attest.calls import shows_call
 
 # Constants of `least_delta`; logarithms are natural.
 NEAR = 2e-10  # in ln delta: how far the answer may be from a delta that is too small
@@ -39,6 +40,7 @@ class Accountant(ABC):
         """The name of the accountant in tables."""
         return type(self).__name__
 
+    @shows_call("epsilon(plan, delta=1e-6) with a plan such as 3 * Laplace(10.0)")
     def epsilon(self, plan: Plan, delta: float) -> float:
         """Return an upper bound on the epsilon of a plan at ``delta``.
 
@@ -63,6 +65,7 @@ class Accountant(ABC):
         upper_bounds = [self.one_way_epsilon(direction, delta) for direction in directions(plan)]
         return math.inf if any(map(math.isnan, upper_bounds)) else max(0.0, *upper_bounds)
 
+    @shows_call("delta(plan, epsilon=1.0) with a plan such as 3 * Laplace(10.0)")
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the delta of a plan at ``epsilon``.
 

@@ -9,6 +9,7 @@ from accountant.accountants.tight import Tight
 from accountant.domains import DELTA, POSITIVE
 from accountant.errors import BudgetExceeded, ParameterError
 from accountant.plans.plan import Plan
+from dp_attest.calls import TeachingClass
 
 # Relative excess of a total over a budget that is allowed for round-off, as three times 1/3 may
 # have.  It is allowed for the total once, so it does not add up: beyond the budget it admits no
@@ -18,7 +19,7 @@ TOLERANCE = 1e-9
 
 @final
 @dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(metaclass=TeachingClass):
     """An (epsilon, delta) that must not be exceeded; a relative 1e-9 is allowed for round-off.
 
     Parameters

@@ -438,12 +438,12 @@ class Direction:
         """Return upper bounds on epsilon at ``deltas``, which are positive and descending.
 
         They are at most about 1e-4 of themselves too large, and 1e-2 where the losses have no exact
-        cumulants.  Without ``with_envelopes`` the `ENVELOPE_ACCOUNTANTS` are left out where there
-        is another bound.
+        cumulants.  Without ``with_envelopes`` the `ENVELOPE_ACCOUNTANTS` and the strategies of
+        choices are left out where there is another bound.
         """
         composition, losses = self.composition, self.composition.items
-        single = self.parts or composition.single_loss is not None
-        if single or (deltas and self._value(min(deltas)) is not None):
+        is_single = self.parts or composition.single_loss is not None
+        if is_single or (with_envelopes and deltas and self._value(min(deltas)) is not None):
             return [self.certify(delta).upper for delta in deltas]
         coarse = replace(self, width=COARSE_WIDTH)
         if deltas and self.is_exact:

@@ -27,6 +27,7 @@ from accountant.domains import DELTA, EPSILON, Interval, each_checked
 from accountant.numerics import Array
 from accountant.numerics.rounding import ULP
 from accountant.plans.plan import Plan, as_plan, directions
+from dp_attest.calls import shows_call
 
 # relative to delta: bounds on delta that are so close agree with those on epsilon, and no search
 # for the delta of an epsilon is needed
@@ -78,7 +79,7 @@ class Tight(Accountant):
             In [0, 1).
         proof : path, optional
             A file, replaced as a whole: what others need to prove the interval again, by
-            ``python -m accountant verify``.  It is checked before it is written.
+            ``dp-attest account verify``.  It is checked before it is written.
 
         Returns
         -------
@@ -92,7 +93,7 @@ class Tight(Accountant):
         UnsupportedPlan
             If a proof is wanted and the checker accepts none for such a plan; nothing is written.
         ParameterError
-            If a proof is wanted without python-flint (``pip install "dp-attest[verify]"``).
+            If a proof is wanted without python-flint (``pip install python-flint``).
 
         References
         ----------
@@ -158,6 +159,7 @@ class Tight(Accountant):
         certificate = self.certify(plan, delta)
         return certificate.lower, certificate.upper
 
+    @shows_call("Tight().epsilon(plan, delta=1e-6)")
     def epsilon(self, plan: Plan, delta: float) -> float:
         """Return the upper end of `bracket`."""
         return self._interval(as_plan(plan), DELTA.check("delta", delta)).upper
@@ -169,18 +171,18 @@ class Tight(Accountant):
 
         They are at most about 1e-4 of themselves above `epsilon`, for no lower end is proved
         with them, and 1e-2 where losses have no exact cumulants (shuffling, allocation, exchanged
-        samples).  ``with_envelopes=False`` leaves out accountants that are sharper only where a
-        loss covers many pairs: sound, and quicker.
+        samples).  ``with_envelopes=False`` leaves out what is sharper only where a loss covers many
+        pairs: other accountants, and strategies of choices.  It is sound, and quicker.
         """
         plan, checked_deltas = as_plan(plan), each_checked(DELTA, "deltas", deltas)
         positive = sorted({delta for delta in checked_deltas if delta > 0}, reverse=True)
         uppers = {0.0: self.epsilon(plan, 0.0)} if 0.0 in checked_deltas else {}
+        middle = positive[len(positive) // 2] if positive else 1.0
         for direction in directions(plan):
-            open_deltas = [
-                d
-                for d in positive
-                if not (d in uppers and chernoff_epsilon(direction, d) <= uppers[d])
-            ]
+            open_deltas = positive
+            # Chernoff's bound at each delta costs more than the answers: it is asked at one first.
+            if middle in uppers and chernoff_epsilon(direction, middle) <= uppers[middle]:
+                open_deltas = [d for d in positive if chernoff_epsilon(direction, d) > uppers[d]]
             bounds = Direction(direction, self.width).upper_epsilons(
                 open_deltas, with_envelopes=with_envelopes
             )
@@ -188,6 +190,7 @@ class Tight(Accountant):
                 uppers[delta] = max(uppers.get(delta, bound), bound)
         return np.array([uppers[delta] for delta in checked_deltas])
 
+    @shows_call("Tight().delta(plan, epsilon=1.0)")
     def delta(self, plan: Plan, epsilon: float) -> float:
         """Return an upper bound on the delta of a plan at ``epsilon``.
 

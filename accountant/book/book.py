@@ -67,6 +67,7 @@ from accountant.losses.loss import Loss
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
 from accountant.table_display import Table, TableDisplay
+from dp_attest.calls import shows_call
 
 
 @final
@@ -106,6 +107,7 @@ class Book(TableDisplay):
         self._accounts: dict[str, Account] = {}
 
     @classmethod
+    @shows_call('Book.open("book.db")')
     def open(
         cls,
         url: str | os.PathLike[str],
@@ -186,7 +188,7 @@ class Book(TableDisplay):
                 "Book.open(create=...) goes with the next version: Book.create makes a book, and "
                 "Book.open opens one that is there",
                 FutureWarning,
-                stacklevel=2,
+                stacklevel=3,  # past `shows_call`
             )
             make = Make.IF_MISSING if create else Make.NEVER
         passphrase = asking(passphrase)  # no traceback from here on shows it
@@ -198,6 +200,7 @@ class Book(TableDisplay):
         return cls(log, is_verified)
 
     @classmethod
+    @shows_call('Book.create("book.db")')
     def create(
         cls,
         url: str | os.PathLike[str],
@@ -270,6 +273,11 @@ class Book(TableDisplay):
 
     # --- opening data sets, and gates to data
 
+    @shows_call(
+        'book.dataset("visits", Budget(epsilon=1.0, delta=1e-6))',
+        epsilon='the budget is one value: book.dataset("visits", Budget(epsilon=1.0, delta=1e-6))',
+        delta='the budget is one value: book.dataset("visits", Budget(epsilon=1.0, delta=1e-6))',
+    )
     def dataset(
         self,
         name: str,
@@ -368,6 +376,11 @@ class Book(TableDisplay):
         requested_terms.refuse_unless_equal(account)
         return self.status(name)
 
+    @shows_call(
+        'book.ledger("visits", data)',
+        author='the author is that of the opened book: Book.open("book.db", author="ada")',
+        budget='the budget is that of the data set: book.dataset("visits", budget) opens it',
+    )
     def ledger(
         self,
         name: str,
@@ -485,6 +498,7 @@ class Book(TableDisplay):
             rows = self._log.storage.ask("SELECT dataset FROM datasets ORDER BY seq")
         return [row[0] for row in rows]
 
+    @shows_call('book.status("visits")')
     def status(self, name: str) -> Status:
         """Return budget, notion, total and limit of a data set.
 
@@ -565,7 +579,7 @@ class Book(TableDisplay):
         >>> folder = tempfile.TemporaryDirectory()
         >>> book = Book.create(f"sqlite:///{folder.name}/budgets.db")
         >>> status = book.dataset("visits", budget=Budget(1.0))
-        >>> with book.ledger("visits", np.ones(50)) as ledger:
+        >>> with book.ledger("visits", np.ones(50, bool)) as ledger:
         ...     answer = ledger.release(Laplace(4.0), np.sum)
         >>> book.left("visits")
         0.75
@@ -578,6 +592,10 @@ class Book(TableDisplay):
             is_over = account.terms.is_over(self._log.times.latest)
         return 0.0 if is_over else notion.epsilon_left(total)
 
+    @shows_call(
+        'book.remaining("visits", plan), which says how many more times a plan fits; '
+        'book.status("visits") has the epsilon that was spent'
+    )
     def remaining(self, name: str, plan: Plan) -> int:
         """Return how many more times a release, or a whole plan, fits what a data set has left.
 
@@ -984,6 +1002,7 @@ class Book(TableDisplay):
 
     # --- what was spent, and whether the log is intact
 
+    @shows_call('book.history("visits")')
     def history(
         self,
         name: str,

@@ -35,11 +35,17 @@ from accountant.book.label_claim import (
 from accountant.book.plan_run import PlanRun, ReservedRelease
 from accountant.book.reservations import STEPS_IN_PROGRESS, FreshnessCheck, Reservations
 from accountant.book.stored_values import decode_answer, encode_answer
-from accountant.errors import LedgerCorrupt, OffPlan, ParameterError, UnhealthyRandomness
+from accountant.domains import warn_of_large_delta
+from accountant.errors import (
+    LedgerCorrupt,
+    OffPlan,
+    ParameterError,
+    UnhealthyRandomness,
+)
 from accountant.ledger.gate import QUESTION
 from accountant.ledger.immutable_arrays import immutable_output
 from accountant.ledger.interfaces import Releasable, ShapedQuery
-from accountant.ledger.ledger import Ledger, warn_of_large_delta
+from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_copies import name_of_undeclared
 from accountant.ledger.private_data import Users, checked_users
 from accountant.plans.plan import Plan, as_plan

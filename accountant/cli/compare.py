@@ -1,4 +1,4 @@
-"""``python -m accountant compare``: what a plan costs, by every accountant."""
+"""``dp-attest account compare``: what a plan costs, by every accountant."""
 
 from __future__ import annotations
 
@@ -8,38 +8,37 @@ import typer
 
 from accountant.cli.exit_status import CommandLineError, parse_number
 from accountant.cli.options import (
+    Force,
     Json,
     PlanName,
     ProofFile,
-    check_outputs,
     delta_of,
     print_report,
 )
+from accountant.cli.vocabulary import option
 
 
 def compare(
     plan: PlanName,
     delta: Annotated[
         str | None,
-        typer.Option(
-            metavar="D",
-            help="Print epsilon at the delta D, instead of that of the budget in the plan file.",
+        option(
+            "delta", "Print epsilon at the delta D, instead of that of the budget in the plan file."
         ),
     ] = None,
     epsilon: Annotated[
         str | None,
-        typer.Option(
-            metavar="E", help="Print delta at the epsilon E, instead of epsilon at a delta."
-        ),
+        option("epsilon", "Print delta at the epsilon E, instead of epsilon at a delta."),
     ] = None,
     proof: ProofFile = None,
     json: Json = None,
-    plot: Annotated[
+    out: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw delta against epsilon, a curve for each accountant, in FILE: .png, .svg or "
-            ".pdf.",
+        option(
+            "out",
+            "Draw delta against epsilon, a curve for each accountant, in FILE: .png, .svg or .pdf.",
+            old="plot",
+            value="FILE",
         ),
     ] = None,
     explain: Annotated[
@@ -49,6 +48,7 @@ def compare(
             help="Also print which engines (numerical methods) Tight planned, and at what cost.",
         ),
     ] = False,
+    force: Force = False,
 ) -> None:
     """Say what a plan of releases costs: epsilon at a delta, or delta at an epsilon.
 
@@ -77,10 +77,10 @@ def compare(
     With --proof the row of Tight is what the file proves: it is checked in ball arithmetic first,
     and must be of this plan and this delta.
 
-    Examples: python -m accountant plan.toml --delta 1e-6;
-    python -m accountant compare plan.toml --epsilon 1 --json - ;
-    python -m accountant compare plan.toml --delta 1e-6 --explain;
-    python -m accountant compare plan.toml --delta 1e-6 --plot cost.png
+    Examples: dp-attest account plan.toml --delta 1e-6;
+    dp-attest account compare plan.toml --epsilon 1 --json - ;
+    dp-attest account compare plan.toml --delta 1e-6 --explain;
+    dp-attest account compare plan.toml --delta 1e-6 --out cost.png
 
     Exit status: 0 answered, 2 bad usage, a bad plan file or a proof that does not prove its cost,
     130 interrupted.
@@ -97,7 +97,6 @@ def compare(
         raise CommandLineError("give --proof with --delta: a proof is of epsilon at a delta")
     if explain and epsilon is not None:
         raise CommandLineError("give --explain with --delta: engines bound epsilon at a delta")
-    check_outputs(json, plot=plot)
     whole_plan, file = read_plan(plan), read_file(plan)
     if epsilon is None and delta is None and file.budget is None:
         raise CommandLineError(f"give --delta or --epsilon: {plan} has no [budget] with a delta")
@@ -113,5 +112,5 @@ def compare(
 
         print_report(f"\n{engine_choice(whole_plan, delta_of(file, delta))}", json)
     write_text(json, table.to_json())
-    if plot is not None:
-        comparison.write_figure(whole_plan, table.best.delta or 0.0, plot)
+    if out is not None:
+        comparison.write_figure(whole_plan, table.best.delta or 0.0, out)

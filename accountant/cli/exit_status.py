@@ -7,7 +7,10 @@ that are slow to import are imported where they are needed, so that ``--help`` i
 from __future__ import annotations
 
 import os
+import re
 import sys
+import warnings
+from itertools import zip_longest
 from typing import Any, cast
 
 import typer
@@ -46,6 +49,17 @@ def print_error(program: str, message: str) -> None:
     print(f"{program}: {escape_control(message)}", file=sys.stderr)
 
 
+def usage_words(error: Any) -> str:
+    """Return what is wrong with a command line, and which command may have been meant."""
+    from dp_attest.public_names import nearest_name
+
+    message: str = error.format_message()
+    commands = getattr(getattr(error, "ctx", None), "command", None)
+    wrong = re.fullmatch(r"No such command '(.*)'\.", message)  # later versions say more
+    meant = nearest_name(wrong[1], getattr(commands, "commands", ())) if wrong else None
+    return message if meant is None else f"{message} Did you mean {meant!r}?"
+
+
 def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
     """Run the command line and return its exit status; errors are one line on stderr."""
     # A stream that was closed before the program began has no reader.  What stands in for it stays
@@ -57,8 +71,16 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
 
         print(f"{program} {__version__}")
         return 0
+    # --json without a file is standard output
+    arguments = [
+        spelled
+        for word, following in zip_longest(arguments, arguments[1:], fillvalue="--")
+        for spelled in ([word, "-"] if word == "--json" and following[:2] == "--" else [word])
+    ]
     try:
-        status = int(app(args=arguments, prog_name=program, standalone_mode=False) or 0)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: print_error(program, f"warning: {message}")
+            status = int(app(args=arguments, prog_name=program, standalone_mode=False) or 0)
     except typer.Exit as stop:
         status = int(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
@@ -67,7 +89,11 @@ def run_app(app: typer.Typer, program: str, arguments: list[str]) -> int:
         print_error(program, str(error))
         return error.status
     except CommandLineError as error:
-        print_error(program, error.format_message())
+        group = getattr(error, "ctx", None)
+        if group is not None and error.format_message().startswith("Missing command"):
+            print(group.get_help())  # a group alone says what is in it
+            return 0
+        print_error(program, usage_words(error))
         return USAGE
     except SystemExit:  # rich raises it when the reader of its output is gone
         return USAGE

@@ -1,13 +1,13 @@
-"""``python -m accountant explain``: what a plan's guarantee means for a person in the data."""
+"""``dp-attest account explain``: what a plan's guarantee means for a person in the data."""
 
 from __future__ import annotations
 
 from accountant.cli.options import (
     Delta,
+    Force,
     Json,
     PlanName,
     ProofFile,
-    check_outputs,
     delta_of,
     print_report,
     proof_of_plan,
@@ -16,7 +16,11 @@ from accountant.cli.options import (
 
 
 def explain(
-    plan: PlanName, delta: Delta = None, proof: ProofFile = None, json: Json = None
+    plan: PlanName,
+    delta: Delta = None,
+    proof: ProofFile = None,
+    json: Json = None,
+    force: Force = False,
 ) -> None:
     """Say in plain sentences what the plan promises a person in the data.
 
@@ -27,8 +31,8 @@ def explain(
     With --proof the cost is the one that the file proves: it is checked in ball arithmetic first,
     and must be of this plan and this delta.
 
-    Examples: python -m accountant explain plan.toml --delta 1e-6;
-    python -m accountant explain plan.toml --proof cost.proof.json
+    Examples: dp-attest account explain plan.toml --delta 1e-6;
+    dp-attest account explain plan.toml --proof cost.proof.json
 
     Exit status: 0 answered, 2 bad usage, a bad plan file or a proof that does not prove its cost,
     130 interrupted.
@@ -39,7 +43,6 @@ def explain(
     from accountant.formats.plan_toml import read_file, read_plan
     from accountant.planning.interpretation import explanation
 
-    check_outputs(json)
     whole_plan, at = read_plan(plan), delta_of(read_file(plan), delta)
     proved = proof_of_plan(whole_plan, at, proof)
     cost = Tight().epsilon(whole_plan, at) if proved is None else proved.epsilon

@@ -1,4 +1,4 @@
-"""``python -m accountant fit``: how much noise each release should have."""
+"""``dp-attest account fit``: how much noise each release should have."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from accountant.cli.options import (
     PlanName,
     allocation_facts,
     budget_of,
-    check_outputs,
     print_report,
     write_json,
 )
+from accountant.cli.vocabulary import option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +40,10 @@ def fit(
     delta: Delta = None,
     out: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the plan with the noise that was found to FILE, .toml or .json.",
+        option(
+            "out",
+            "Write the plan with the noise that was found to FILE, .toml or .json.",
+            value="FILE",
         ),
     ] = None,
     force: Force = False,
@@ -100,9 +101,9 @@ def fit(
     and targets of the plan file, and adds to each release the scale that was found, as `fitted`.
     FILE may be the plan file itself (with --force); a later fit finds the noise anew.
 
-    Examples: python -m accountant fit wanted.toml --out plan.toml;
-    python -m accountant fit wanted.toml --more 4;
-    python -m accountant fit wanted.toml --need ages=0.5 --records 10000
+    Examples: dp-attest account fit wanted.toml --out plan.toml;
+    dp-attest account fit wanted.toml --more 4;
+    dp-attest account fit wanted.toml --need ages=0.5 --records 10000
     --bound private_mean,error=0.25,dimension=1,model=central
 
     Exit status: 0 found, 1 what is given costs more than the budget, 2 bad usage or a bad plan
@@ -110,7 +111,6 @@ def fit(
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.domains import POSITIVE
     from accountant.errors import ParameterError
-    from accountant.files import check_writable
     from accountant.formats.plan_toml import read_file
     from accountant.planning.what_if import with_more_records
 
@@ -122,10 +122,6 @@ def fit(
     target = None if out is None else Path(out)
     if target is not None and target.suffix not in {".toml", ".json"}:
         raise ParameterError("--out", out, "a .toml or .json file")
-    if target is not None and target.exists() and not force:
-        raise ParameterError("--out", out, "a new file, or given with --force")
-    check_writable({"--out": out})
-    check_outputs(json)
     file = read_file(plan, again=True)  # a scale that an earlier fit wrote is found anew
     releases = file.releases if factor is None else with_more_records(file.releases, factor)
     records_question = (

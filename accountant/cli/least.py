@@ -1,4 +1,4 @@
-"""``python -m accountant least``: the least epsilon that wanted accuracies cost."""
+"""``dp-attest account least``: the least epsilon that wanted accuracies cost."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from typing import Annotated
 import typer
 
 from accountant.cli.exit_status import parse_number
-from accountant.cli.options import (
-    Force,
-    Json,
-    check_outputs,
-    print_report,
-    refuse_existing,
-    write_json,
-)
+from accountant.cli.options import Force, Json, print_report, write_json
+from accountant.cli.vocabulary import option
 
 
 def least(
@@ -26,13 +20,14 @@ def least(
     ],
     delta: Annotated[
         str | None,
-        typer.Option(metavar="D", help="Use the delta D, instead of that of the file; else 0."),
+        option("delta", "Use the delta D, instead of that of the file; else 0."),
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the mechanisms with their noise as a plan to FILE, .toml or .json.",
+        option(
+            "out",
+            "Write the mechanisms with their noise as a plan to FILE, .toml or .json.",
+            value="FILE",
         ),
     ] = None,
     force: Force = False,
@@ -64,8 +59,8 @@ def least(
     error. The last line also says how much less any mechanism at all could cost. It reads no data.
     The reverse question, the least error that a budget allows, is answered by fit.
 
-    Examples: python -m accountant least statistics.toml --out plan.toml;
-    python -m accountant least statistics.toml --delta 1e-9 --json -
+    Examples: dp-attest account least statistics.toml --out plan.toml;
+    dp-attest account least statistics.toml --delta 1e-9 --json -
 
     Exit status: 0 found, 2 bad usage, a bad file, or an error that no mechanism can reach,
     130 interrupted.
@@ -86,8 +81,6 @@ def least(
     target = None if out is None else Path(out)
     if target is not None and target.suffix not in {".toml", ".json"}:
         raise ParameterError("--out", out, "a .toml or .json file")
-    refuse_existing("--out", out, force)
-    check_outputs(json, out=out)
     file = read_statistics(statistics)
     option = None if delta is None else DELTA.check("--delta", parse_number(delta))
     at = next((value for value in (option, file.delta) if value is not None), 0.0)

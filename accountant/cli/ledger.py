@@ -1,4 +1,4 @@
-"""``python -m accountant ledger``: look at, check and export a book of budgets.
+"""``dp-attest ledger``: look at, check and export a book of budgets.
 
 `COMMANDS` is the table of all its commands.  Those that set the terms of a data set, such as its
 budget, are in `ledger_terms`; those here only read.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,15 +22,16 @@ from accountant.cli.ledger_options import (
     CORRUPT,
     BookName,
     DatasetName,
-    JsonFlag,
     KeyFile,
     PinFile,
     Reason,
     open_book,
-    print_json,
     print_statuses,
     wrapped,
+    writes_to_stdout,
 )
+from accountant.cli.options import Force, Json, PlanName
+from accountant.cli.vocabulary import STANDARD_STREAM, option
 
 if TYPE_CHECKING:
     from accountant.book.history import Line
@@ -37,28 +39,24 @@ if TYPE_CHECKING:
 
 LINES_AT_ONCE = 1000  # entries of the log that are read and written together
 
-Since = Annotated[
-    str | None,
-    typer.Option(metavar="N|TIME", help="Show only entries after number N, or from TIME (UTC) on."),
-]
-Until = Annotated[
-    str | None,
-    typer.Option(metavar="N|TIME", help="Show only entries up to number N, or up to TIME (UTC)."),
-]
-Author = Annotated[
-    str | None, typer.Option(metavar="WHO", help="Show only what the author WHO wrote.")
-]
-Run = Annotated[
-    str | None, typer.Option(metavar="RUN", help="Show only the run of a plan that is named RUN.")
-]
+Since = Annotated[str | None, option("since")]
+Until = Annotated[str | None, option("until")]
+Author = Annotated[str | None, option("author")]
+Run = Annotated[str | None, option("run")]
 
 
 def status(
-    book: BookName, name: str | None = None, json: JsonFlag = False, pin: PinFile = None
+    book: BookName,
+    dataset: Annotated[
+        str | None, option("dataset", "Show the data set NAME alone.", old="name")
+    ] = None,
+    json: Json = None,
+    force: Force = False,
+    pin: PinFile = None,
 ) -> None:
-    """Say what was spent of every budget, or of the data set --name, and its terms.
+    """Say what was spent of every budget, or of the data set --dataset, and its terms.
 
-    Example: python -m accountant ledger status book.db
+    Example: dp-attest ledger status book.db
     """
     from accountant.book.export import SCHEMA, status_facts
     from accountant.book.status import format_spent
@@ -66,24 +64,27 @@ def status(
     from accountant.formatting import format_upper
 
     with open_book(book, pin) as opened_book:
-        names = opened_book.names if name is None else [name]
+        names = opened_book.names if dataset is None else [dataset]
         statuses: list[Status] = []
         violations: dict[str, tuple[str, int]] = {}
-        for dataset in names:
+        for name in names:
             try:
-                statuses.append(opened_book.status(dataset))
+                statuses.append(opened_book.status(name))
             except LedgerViolated as violation:
                 violations |= violation.datasets
         # Sums over people need every data set, so they are not asked for with the facts of one.
-        is_asked = not violations and (name is None or not json)
+        is_asked = not violations and (dataset is None or json != STANDARD_STREAM)
         people = opened_book.people() if is_asked else None
-    if json and name is None:
+    is_written = False
+    if json is not None and dataset is None:
         datasets = [status_facts(status) for status in statuses]
         sums = [] if people is None else people.to_records()
-        print_json({"schema": SCHEMA, "datasets": datasets, "people": sums})
-    else:
-        print_statuses(statuses, json)
-    for group in () if json or people is None else people:
+        is_written = writes_to_stdout(
+            json, {"schema": SCHEMA, "datasets": datasets, "people": sums}
+        )
+    if not is_written:
+        print_statuses(statuses, None if dataset is None else json)
+    for group in () if json == STANDARD_STREAM or people is None else people:
         if len(group.datasets) > 1 and not set(names).isdisjoint(group.datasets):
             message = (
                 f"{group.name}: spent epsilon {format_spent(group.spent, group.epsilon)} of "
@@ -98,15 +99,14 @@ def status(
 def remaining(
     book: BookName,
     name: DatasetName,
-    plan: Annotated[
-        str, typer.Argument(metavar="PLAN", help="The plan file to read, .toml or .json.")
-    ],
-    json: JsonFlag = False,
+    plan: PlanName,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
 ) -> None:
     """Say how many more of each line of a plan alone, or of all of it, fit what is left.
 
-    Example: python -m accountant ledger remaining book.db survey plan.toml
+    Example: dp-attest ledger remaining book.db survey plan.toml
     """
     from accountant.cli.plan import room_in_words
     from accountant.formats.plan_toml import read_file, read_plan
@@ -119,9 +119,8 @@ def remaining(
         ]
         times = opened_book.remaining(name, whole_plan)
         runs = opened_book.status(name).runs
-    if json:
-        lines = [{"release": label, "count": count} for label, count in counts]
-        print_json({"dataset": name, "lines": lines, "whole": times})
+    lines = [{"release": label, "count": count} for label, count in counts]
+    if writes_to_stdout(json, {"dataset": name, "lines": lines, "whole": times}):
         return
     made_runs, paid_runs = runs or (0, 0)
     paid = " (runs that are paid for count)" if times and made_runs < paid_runs else ""
@@ -140,7 +139,8 @@ def verify(
             "or from the one in FILE.",
         ),
     ] = None,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
@@ -148,8 +148,8 @@ def verify(
 
     Of a book with roles every signature is checked too, with the public keys in the book.
 
-    Examples: python -m accountant ledger verify book.db --pin /mnt/elsewhere/book.pin;
-    python -m accountant ledger verify book.db --against monday.head
+    Examples: dp-attest ledger verify book.db --pin /mnt/elsewhere/book.pin;
+    dp-attest ledger verify book.db --against monday.head
     """
     from accountant.files import read_text
 
@@ -157,25 +157,28 @@ def verify(
         against = read_text(Path(against))
     with open_book(book, pin, key=key) as opened_book:
         checked = opened_book.verify(against)
-    if json:
-        print_json(checked._asdict())
+    if writes_to_stdout(json, checked._asdict()):
         return
     for restored in checked.restored:
         print(wrapped(f"put back from a backup, {restored}"))
     print(f"{checked.entries} entries, none changed; the log ends at\n{checked.head}")
 
 
-def head(book: BookName, json: JsonFlag = False, pin: PinFile = None, key: KeyFile = None) -> None:
+def head(
+    book: BookName,
+    json: Json = None,
+    force: Force = False,
+    pin: PinFile = None,
+    key: KeyFile = None,
+) -> None:
     """Print the end of a book's log, to keep elsewhere: `verify --against` finds a rewritten log.
 
     With the private key of a person of the book it is a signed checkpoint of several lines.
 
-    Example: python -m accountant ledger head book.db --key ~/.ssh/id_ed25519 > monday.head
+    Example: dp-attest ledger head book.db --key ~/.ssh/id_ed25519 > monday.head
     """
     with open_book(book, pin, key=key) as opened_book:
-        if json:
-            print_json({"head": opened_book.head})
-        else:
+        if not writes_to_stdout(json, {"head": opened_book.head}):
             print(opened_book.head.rstrip("\n"))
 
 
@@ -184,7 +187,7 @@ def accept_restored(
 ) -> None:
     """Go on from a book that was put back from a backup, though later spends are lost from it.
 
-    Example: python -m accountant ledger accept-restored book.db --reason "the disk failed"
+    Example: dp-attest ledger accept-restored book.db --reason "the disk failed"
     """
     with open_book(book, pin, key=key, accept_restored=reason) as opened_book:
         print(f"the log goes on from\n{opened_book.head}")
@@ -193,7 +196,8 @@ def accept_restored(
 def history(
     book: BookName,
     name: DatasetName,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     since: Since = None,
     last: Annotated[
         str | None, typer.Option(metavar="N", help="Show only the last N of these entries.")
@@ -207,13 +211,15 @@ def history(
 
     Where two curators are needed, a proposal is open, seconded by another curator, or lapsed.
 
-    Example: python -m accountant ledger history book.db survey --last 20
+    Example: dp-attest ledger history book.db survey --last 20
     """
     from accountant.book.export import history_json
+    from accountant.files import write_text
 
     line_limit = None if last is None else parse_number(last)
     with open_book(book, pin) as opened_book:
-        lines = opened_book.iter_history(
+        chosen = partial(
+            opened_book.iter_history,
             name,
             since=_place_of(since),
             last=line_limit,
@@ -221,9 +227,10 @@ def history(
             run=run,
             until=_place_of(until),
         )
-        if json:
-            sys.stdout.writelines(history_json(opened_book.status(name), lines))
-        else:
+        if json is not None:
+            write_text(json, history_json(opened_book.status(name), chosen()))
+        if json != STANDARD_STREAM:
+            lines = chosen()
             text_of = _table_of if sys.stdout.isatty() else _line_an_entry
             while page := list(islice(lines, LINES_AT_ONCE)):
                 sys.stdout.writelines(text_of(page, _displayed_epsilons(page)))
@@ -235,7 +242,8 @@ def evidence(
         str | None,
         typer.Argument(metavar="[CLAIM]", help="Show the audits of the claim CLAIM of the book."),
     ] = None,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
@@ -245,7 +253,7 @@ def evidence(
     holds, the wealth ever reaches 1 / alpha with probability at most alpha: that is the alarm, and
     it stays.
 
-    Example: python -m accountant ledger evidence book.db mycode:count
+    Example: dp-attest ledger evidence book.db mycode:count
     """
     from accountant.book.export import evidence_facts
     from accountant.formatting import escape_control, format_lower
@@ -253,9 +261,8 @@ def evidence(
     with open_book(book, pin, key=key) as opened_book:
         names = opened_book.claims if claim is None else [claim]
         claims = [opened_book.evidence(name) for name in names]
-    if json:
-        facts = [evidence_facts(shown) for shown in claims]
-        print_json(facts[0] if claim is not None else {"claims": facts})
+    facts = [evidence_facts(shown) for shown in claims]
+    if writes_to_stdout(json, facts[0] if claim is not None else {"claims": facts}):
         return
     for shown in claims:
         print(wrapped(str(shown)))
@@ -275,29 +282,22 @@ def export(
     name: DatasetName,
     out: Annotated[
         str,
-        typer.Option(
-            metavar="FILE|-",
-            help="Write to FILE, .json or .csv (.yaml with --registry), or to standard output for "
-            "-, as JSON (YAML).",
+        option(
+            "out",
+            "Write to FILE, .json or .csv (.yaml with --registry), or to standard output for -, as "
+            "JSON (YAML).",
         ),
     ],
-    registry: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORDS",
-            help="Write the record for the public registry of deployments, with what a machine "
-            "cannot know from the file WORDS, registry.toml.",
-        ),
-    ] = None,
+    registry: Annotated[str | None, option("registry")] = None,
     relation: Annotated[
         str | None,
-        typer.Option(
-            metavar="R",
-            help="State in the registry how neighbours differ: R is for example add-remove or "
+        option(
+            "relation",
+            "State in the registry how neighbours differ: R is for example add-remove or "
             "replace-one.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
+    force: Force = False,
     since: Since = None,
     author: Author = None,
     run: Run = None,
@@ -310,28 +310,25 @@ def export(
     knows; a field that the tier of registry.toml asks for and that file leaves out is refused,
     never guessed.
 
-    Examples: python -m accountant ledger export book.db survey --out survey.csv;
-    python -m accountant ledger export book.db survey --registry registry.toml --out survey.yaml
+    Examples: dp-attest ledger export book.db survey --out survey.csv;
+    dp-attest ledger export book.db survey --registry registry.toml --out survey.yaml
     """
     from accountant.book import export as exports
     from accountant.domains import OneOf
     from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_text
+    from accountant.files import write_text
     from accountant.plans.adjacency import check_relation
     from accountant.publishing.deployments_registry import read_stated, record_of_book
 
     stated = None if registry is None else read_stated(registry, out)
     filters = {"--since": since, "--until": until, "--author": author, "--run": run}
-    for option, text in filters.items():
+    for name_of_option, text in filters.items():
         if stated is not None and text is not None:
             allowed = "absent: the record of a registry is of all releases"
-            raise ParameterError(option, text, allowed)
+            raise ParameterError(name_of_option, text, allowed)
     kind = "json" if out == "-" else Path(out).suffix[1:].lower()
     if stated is None:
         OneOf(("json", "csv")).check("the suffix of --out", kind)
-    check_writable({"--out": None if out == "-" else out})
-    if out != "-" and Path(out).exists() and not force:
-        raise ParameterError("--out", out, "a file that is not there yet, or --force")
     if relation is not None:
         relation = check_relation("--relation", relation)
     with open_book(book, pin) as opened_book:

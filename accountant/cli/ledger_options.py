@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from accountant.cli.exit_status import CommandFailed
+from accountant.cli.vocabulary import STANDARD_STREAM, option
 
 if TYPE_CHECKING:
     from accountant.book.book import Book
@@ -36,50 +36,19 @@ DatasetName = Annotated[
 ClaimName = Annotated[
     str, typer.Argument(metavar="CLAIM", help="The name of the claim in the book.")
 ]
-PinFile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Compare the end of the log with the one that FILE holds, and note the new end there.",
-    ),
-]
-KeyFile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Sign, and check, with the key in FILE: the Ed25519 private key of a person, or the "
-        "secret of the book. The passphrase of a private key is asked for, or taken from the "
-        f"variable {PASSPHRASE_VARIABLE}.",
-    ),
-]
-AcceptUnsigned = Annotated[
-    bool,
-    typer.Option(
-        "--accept-unsigned",
-        help="Sign from now on, with the secret of --key, a book that was begun without one; "
-        "verify it first.",
-    ),
-]
-ClockTime = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TIME|trusted",
-        help="Confirm that the clock is right up to the day or time TIME (UTC), or 'trusted': "
-        "always.",
-    ),
-]
-NewBook = Annotated[
-    bool, typer.Option("--new", help="Make the book BOOK, which may not be there yet.")
-]
-Reason = Annotated[str, typer.Option(metavar="WORDS", help="Say why; the text stays in the log.")]
+PinFile = Annotated[str | None, option("pin")]
+KeyFile = Annotated[str | None, option("key")]
+AcceptUnsigned = Annotated[bool, option("accept-unsigned")]
+ClockTime = Annotated[str | None, option("clock")]
+NewBook = Annotated[bool, option("new")]
+Reason = Annotated[str, option("reason")]
 ReasonOfSet = Annotated[
     str | None,
-    typer.Option(
-        metavar="WORDS",
-        help="Say why; the text stays in the log. Needed where --set changes a book that is there.",
+    option(
+        "reason",
+        "Say why; the text stays in the log. Needed where --set changes a book that is there.",
     ),
 ]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 
 
 @contextmanager
@@ -152,22 +121,29 @@ def check_reason_goes_with_set(stated: str | None, reason: str | None) -> None:
         raise ParameterError("--reason", reason, "given with --set, and only with it")
 
 
-def print_statuses(statuses: list[Status], as_json: bool = False) -> None:
-    """Print where data sets stand, and the terms that changed since they were opened."""
+def print_statuses(statuses: list[Status], json: str | None = None) -> None:
+    """Print where data sets stand, and the terms that changed since they were opened.
+
+    ``json`` is the file of one status; where that is standard output, nothing else goes there.
+    """
     from accountant.book.export import history_json
+    from accountant.files import write_text
 
-    for status in statuses:
-        if as_json:
-            sys.stdout.writelines(history_json(status, []))
-        else:
+    if json != STANDARD_STREAM:
+        for status in statuses:
             print("\n".join(map(wrapped, str(status).splitlines())))
+    for status in statuses:
+        write_text(json, history_json(status, []))
 
 
-def print_json(document: dict[str, Any]) -> None:
-    """Print plain values as one JSON document."""
+def writes_to_stdout(json: str | None, document: dict[str, Any]) -> bool:
+    """Write plain values as the JSON document of --json; return whether standard output has it."""
     from json import dumps
 
-    print(dumps(document, indent=2))
+    from accountant.files import write_text
+
+    write_text(json, dumps(document, indent=2) + "\n")
+    return json == STANDARD_STREAM
 
 
 def wrapped(text: str) -> str:

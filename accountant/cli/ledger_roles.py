@@ -1,4 +1,4 @@
-"""``python -m accountant ledger roles|grants``: who may write what to a book.
+"""``dp-attest ledger roles|grants``: who may write what to a book.
 
 A book is a database of data sets, the privacy budget of each, and what was spent of it.  Its roles
 are lists of public keys; the work is done by `accountant.book`.
@@ -13,16 +13,17 @@ import typer
 
 from accountant.cli.ledger_options import (
     BookName,
-    JsonFlag,
     KeyFile,
     NewBook,
     PinFile,
     ReasonOfSet,
     check_reason_goes_with_set,
     open_book,
-    print_json,
     wrapped,
+    writes_to_stdout,
 )
+from accountant.cli.options import Force, Json
+from accountant.cli.vocabulary import option
 
 if TYPE_CHECKING:
     from accountant.book.chain.roles import Roles
@@ -32,11 +33,12 @@ def roles(
     book: BookName,
     set_: Annotated[
         str | None,
-        typer.Option("--set", metavar="FILE", help="State the roles that FILE, a .toml, lists."),
+        option("set", "State the roles that FILE, a .toml, lists.", value="FILE"),
     ] = None,
     reason: ReasonOfSet = None,
     new: NewBook = False,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
@@ -56,8 +58,8 @@ def roles(
     of its curators. With raise_needs = 2 the first curator's command proposes a change, and the
     same command by a second one makes it.
 
-    Examples: python -m accountant ledger roles book.db --set roles.toml --new --key ada.key;
-    python -m accountant ledger roles book.db
+    Examples: dp-attest ledger roles book.db --set roles.toml --new --key ada.key;
+    dp-attest ledger roles book.db
     """  # fmt: skip  # \b keeps typer from filling the lines
     from accountant.errors import ParameterError
 
@@ -70,9 +72,8 @@ def roles(
         if stated is not None and reason is not None:
             opened_book.set_roles(stated, reason)
         roles_in_force, proposed = opened_book.roles, opened_book.proposed_roles
-    if json:
-        facts = None if roles_in_force is None else roles_in_force.facts()
-        print_json({"roles": facts, "proposed": proposed})
+    facts = None if roles_in_force is None else roles_in_force.facts()
+    if writes_to_stdout(json, {"roles": facts, "proposed": proposed}):
         return
     if roles_in_force is None:
         print("this book has no roles: anyone who can write the file may write every entry")
@@ -103,7 +104,7 @@ def grants(
     Logins get a group each, such as GRANT book_analysts TO ana. An analyst's login can then spend,
     and add no entry that only a curator writes; no login can change or delete entries.
 
-    Example: python -m accountant ledger grants postgresql://owner@host/db | psql -d db
+    Example: dp-attest ledger grants postgresql://owner@host/db | psql -d db
     """
     with open_book(book, pin) as opened_book:
         print(opened_book.grants(prefix), end="")

@@ -1,4 +1,4 @@
-"""``python -m accountant ledger open|close|raise|expire|quota|...``: terms of a data set.
+"""``dp-attest ledger open|close|raise|expire|quota|...``: terms of a data set.
 
 A book is a database of data sets, the privacy budget of each, and what was spent of it.  These
 commands set the terms on which a data set may be spent: its budget, the time at which it expires,
@@ -19,7 +19,6 @@ from accountant.cli.ledger_options import (
     ClaimName,
     ClockTime,
     DatasetName,
-    JsonFlag,
     KeyFile,
     NewBook,
     PinFile,
@@ -27,11 +26,12 @@ from accountant.cli.ledger_options import (
     ReasonOfSet,
     check_reason_goes_with_set,
     open_book,
-    print_json,
     print_statuses,
     wrapped,
+    writes_to_stdout,
 )
-from accountant.cli.options import delta_or_none, epsilon_of, proof_of_plan
+from accountant.cli.options import Force, Json, delta_or_none, epsilon_of, proof_of_plan
+from accountant.cli.vocabulary import option
 
 if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
@@ -40,28 +40,24 @@ if TYPE_CHECKING:
 
 BudgetEpsilon = Annotated[
     str | None,
-    typer.Option(
-        metavar="E",
-        help="Set the budget's epsilon; by default that of the plan file, else what --plan costs.",
+    option(
+        "epsilon",
+        "Set the budget's epsilon; by default that of the plan file, else what --plan costs.",
     ),
 ]
 BudgetDelta = Annotated[
     str | None,
-    typer.Option(
-        metavar="D",
-        help="Set the budget's delta; by default that of the plan file, else 0 (pure privacy).",
+    option(
+        "delta", "Set the budget's delta; by default that of the plan file, else 0 (pure privacy)."
     ),
 ]
 AsidePlan = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Reserve budget now for the plan in FILE, so that its later runs are paid for.",
-    ),
+    option("plan", "Reserve budget now for the plan in PLAN, so that its later runs are paid for."),
 ]
 AsideRuns = Annotated[
     str | None,
-    typer.Option(metavar="N", help="Reserve budget for N runs of --plan (by default 1)."),
+    option("runs", "Reserve budget for N runs of --plan (by default 1)."),
 ]
 Window = Annotated[
     str | None,
@@ -124,10 +120,10 @@ People = Annotated[
 ]
 AsideProof = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Check the proof in FILE, which `certify` wrote for all runs of --plan, before "
-        "anything is opened.",
+    option(
+        "proof",
+        "Check the proof in FILE, which `certify` wrote for all runs of --plan, before anything is "
+        "opened.",
     ),
 ]
 Verified = Annotated[
@@ -171,18 +167,19 @@ def open_(
     raise_needs: RaiseNeeds = None,
     new: NewBook = False,
     clock: ClockTime = None,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
     accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Open a data set with its budget, in a book that is there or, with --new, in a new one.
 
-    Examples: python -m accountant ledger open book.db survey --new --epsilon 1 --unit "one person";
-    python -m accountant ledger open book.db visits --plan plan.toml --runs 12;
-    python -m accountant ledger open book.db votes --plan plan.toml --proof cost.proof.json
+    Examples: dp-attest ledger open book.db survey --new --epsilon 1 --unit "one person";
+    dp-attest ledger open book.db visits --plan plan.toml --runs 12;
+    dp-attest ledger open book.db votes --plan plan.toml --proof cost.proof.json
     --verified;
-    python -m accountant ledger open book.db clinic --epsilon 1 --window month --carry 2
+    dp-attest ledger open book.db clinic --epsilon 1 --window month --carry 2
     """
     from accountant.book.chain.entries import checked_name
     from accountant.book.clock import confirmed_until
@@ -265,14 +262,15 @@ def close(
     book: BookName,
     name: DatasetName,
     reason: Reason,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
     accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Close a data set for good: nothing more is spent, and stored answers stay readable.
 
-    Example: python -m accountant ledger close book.db survey --reason "the study ended"
+    Example: dp-attest ledger close book.db survey --reason "the study ended"
     """
     with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         print_statuses([opened_book.close_dataset(name, reason)], json)
@@ -281,22 +279,20 @@ def close(
 def raise_(
     book: BookName,
     name: DatasetName,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="Set the new budget's epsilon.")],
+    epsilon: Annotated[str, option("epsilon", "Set the new budget's epsilon.")],
     reason: Reason,
     delta: Annotated[
-        str | None,
-        typer.Option(
-            metavar="D", help="Set the new budget's delta; by default it stays as it was."
-        ),
+        str | None, option("delta", "Set the new budget's delta; by default it stays as it was.")
     ] = None,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
     accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Give a data set another budget, which must hold what was spent.
 
-    Example: python -m accountant ledger raise book.db survey --epsilon 2 --reason "second wave"
+    Example: dp-attest ledger raise book.db survey --epsilon 2 --reason "second wave"
     """
     from accountant.accountants.budget import Budget
     from accountant.domains import POSITIVE
@@ -317,14 +313,15 @@ def expire(
         str, typer.Option(metavar="TIME", help="Refuse to spend anything from TIME (UTC) on.")
     ],
     reason: Reason,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
     accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Set the time from which on a data set refuses to spend; a later call can move it.
 
-    Example: python -m accountant ledger expire book.db survey --when 2027-01-01 --reason consent
+    Example: dp-attest ledger expire book.db survey --when 2027-01-01 --reason consent
     """
     with open_book(book, pin, key=key, accept_unsigned=accept_unsigned) as opened_book:
         print_statuses([opened_book.expire(name, when, reason)], json)
@@ -334,7 +331,8 @@ def correct_clock(
     book: BookName,
     reason: Reason,
     clock: ClockTime = None,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
 ) -> None:
@@ -342,12 +340,11 @@ def correct_clock(
 
     Do it where the clock is right: what was spent by the wrong one counts in the open windows.
 
-    Example: python -m accountant ledger correct-clock book.db --reason "the battery was empty"
+    Example: dp-attest ledger correct-clock book.db --reason "the battery was empty"
     """
     with open_book(book, pin, key=key, clock=clock) as opened_book:
         correction = opened_book.correct_clock(reason)
-    if json:
-        print_json(correction._asdict())
+    if writes_to_stdout(json, correction._asdict()):
         return
     # the first 19 characters of a time are those up to its second
     print(
@@ -362,24 +359,21 @@ def correct_clock(
 def quota(
     book: BookName,
     name: DatasetName,
-    author: Annotated[
-        str | None, typer.Option(metavar="WHO", help="Show only what the author WHO spent.")
-    ] = None,
+    author: Annotated[str | None, option("author", "Show only what the author WHO spent.")] = None,
     set_: Annotated[
         str | None,
-        typer.Option(
-            "--set", metavar="WHO=E", help="Set the epsilon that the author WHO may spend."
-        ),
+        option("set", "Set the epsilon that the author WHO may spend.", value="WHO=E"),
     ] = None,
     reason: ReasonOfSet = None,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
     accept_unsigned: AcceptUnsigned = False,
 ) -> None:
     """Say what each author spent of a data set and may spend, after setting one of the quotas.
 
-    Example: python -m accountant ledger quota book.db survey --set ada=0.25 --reason "pilot"
+    Example: dp-attest ledger quota book.db survey --set ada=0.25 --reason "pilot"
     """
     from accountant.book.status import format_spent
     from accountant.errors import ParameterError
@@ -396,8 +390,7 @@ def quota(
     selected_quotas = type(quotas)(
         [author_quota for author_quota in quotas if author in (None, author_quota.author)]
     )
-    if json:
-        print_json({"dataset": name, "quotas": selected_quotas.to_records()})
+    if writes_to_stdout(json, {"dataset": name, "quotas": selected_quotas.to_records()}):
         return
     # Numbers stand first, so that the columns line up whatever the names of authors are.
     print(f"{'epsilon':>12}{'quota':>12}{'left':>12}  author")
@@ -410,18 +403,23 @@ def quota(
         print(f"{shown_epsilon:>12}{limit:>12}{remaining:>12}  {shown_author}")
 
 
-def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinFile = None) -> None:
+def buckets(
+    book: BookName,
+    name: DatasetName,
+    json: Json = None,
+    force: Force = False,
+    pin: PinFile = None,
+) -> None:
     """Say what the people of each bucket of a data set spent.
 
-    Example: python -m accountant ledger buckets book.db survey
+    Example: dp-attest ledger buckets book.db survey
     """
     from accountant.book.status import format_spent
     from accountant.formatting import escape_control, format_lower
 
     with open_book(book, pin) as opened_book:
         table, limit = opened_book.buckets(name), opened_book.status(name).budget.epsilon
-    if json:
-        print_json({"dataset": name, "buckets": table.to_records()})
+    if writes_to_stdout(json, {"dataset": name, "buckets": table.to_records()}):
         return
     print(f"{'epsilon':>12}{'left':>12}  bucket")
     for bucket in table:
@@ -434,8 +432,8 @@ def buckets(book: BookName, name: DatasetName, json: JsonFlag = False, pin: PinF
 def claim(
     book: BookName,
     name: ClaimName,
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")],
-    delta: Annotated[str, typer.Option(metavar="D", help="The delta that is claimed.")] = "0",
+    epsilon: Annotated[str, option("epsilon", "The epsilon that is claimed.")],
+    delta: Annotated[str, option("delta", "The delta that is claimed.")] = "0",
     alpha: Annotated[
         str | None,
         typer.Option(
@@ -444,15 +442,10 @@ def claim(
             "(by default 0.05).",
         ),
     ] = None,
-    relation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="R",
-            help="State how neighbours differ: R is for example add-remove or replace-one.",
-        ),
-    ] = None,
+    relation: Annotated[str | None, option("relation")] = None,
     new: NewBook = False,
-    json: JsonFlag = False,
+    json: Json = None,
+    force: Force = False,
     pin: PinFile = None,
     key: KeyFile = None,
     accept_unsigned: AcceptUnsigned = False,
@@ -460,9 +453,9 @@ def claim(
     """Open a claim on the privacy of a program, to which audits of its versions add evidence.
 
     What is claimed, and A, stay as they are: another claim is opened under another name, and its
-    evidence begins anew. `python -m audits target --evidence BOOK` audits a version.
+    evidence begins anew. `dp-attest audit target --evidence BOOK` audits a version.
 
-    Example: python -m accountant ledger claim book.db mycode:count --epsilon 1 --alpha 0.01
+    Example: dp-attest ledger claim book.db mycode:count --epsilon 1 --alpha 0.01
     """
     from accountant.accountants.budget import Budget
     from accountant.book.export import evidence_facts
@@ -475,7 +468,5 @@ def claim(
     )
     with open_book(book, pin, new=new, key=key, accept_unsigned=accept_unsigned) as opened_book:
         evidence = opened_book.claim(name, claimed, alpha=alarm_rate, relation=relation)
-    if json:
-        print_json(evidence_facts(evidence))
-    else:
+    if not writes_to_stdout(json, evidence_facts(evidence)):
         print(wrapped(str(evidence)))

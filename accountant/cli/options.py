@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from accountant.cli.exit_status import parse_number
+from accountant.cli.vocabulary import VOCABULARY, option
 
 if TYPE_CHECKING:
     from accountant.accountants.budget import Budget
@@ -18,42 +18,21 @@ if TYPE_CHECKING:
     from accountant.plans.plan import Plan
     from accountant.proofs.checked_proof import CheckedProof
 
-PlanName = Annotated[
-    str, typer.Argument(metavar="PLAN", help="The plan file to read, .toml or .json.")
-]
+PlanName = Annotated[str, typer.Argument(metavar="PLAN", help=VOCABULARY["plan"].means)]
 Epsilon = Annotated[
     str | None,
-    typer.Option(
-        metavar="E", help="Use the epsilon E, instead of that of the budget in the plan file."
-    ),
+    option("epsilon", "Use the epsilon E, instead of that of the budget in the plan file."),
 ]
 Delta = Annotated[
     str | None,
-    typer.Option(
-        metavar="D", help="Use the delta D, instead of that of the budget in the plan file."
-    ),
+    option("delta", "Use the delta D, instead of that of the budget in the plan file."),
 ]
-Json = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|-", help="Write the answer as JSON to FILE, or to standard output for -."
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the output file if it exists.")]
+Json = Annotated[str | None, option("json")]
+Force = Annotated[bool, option("force")]
 Runs = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N", help="Take the plan N times in a row, as one plan (by default once)."
-    ),
+    str | None, option("runs", "Take the plan N times in a row, as one plan (by default once).")
 ]
-ProofFile = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Take the plan's cost from the proof in FILE, which `certify` wrote; it is checked "
-        "first.",
-    ),
-]
+ProofFile = Annotated[str | None, option("proof")]
 EXCEEDED = 1  # exit status if the budget does not suffice
 
 
@@ -61,22 +40,6 @@ def allocation_facts(table: Allocation) -> dict[str, Any]:
     """Return what the table of an allocation says, as plain values."""
     budget = {"epsilon": table.budget.epsilon, "delta": table.budget.delta}
     return {"budget": budget, "epsilon": table.epsilon, "releases": table.to_records()}
-
-
-def check_outputs(json: str | None, **files: str | None) -> None:
-    """Refuse files of ``--json`` and of other options that cannot be written, before computing."""
-    from accountant.files import check_writable
-
-    options = {f"--{option}": name for option, name in files.items()}
-    check_writable({"--json": None if json == "-" else json, **options})
-
-
-def refuse_existing(option: str, name: str | None, force: bool) -> None:
-    """Refuse to overwrite a file without ``--force``."""
-    from accountant.errors import ParameterError
-
-    if name is not None and Path(name).is_file() and not force:
-        raise ParameterError(option, name, "a file that is not there yet, or --force given")
 
 
 def print_report(report: object, json: str | None) -> None:
@@ -127,11 +90,13 @@ def epsilon_of(budget: Budget | None, epsilon: str | None) -> float | None:
 
 def delta_or_none(budget: Budget | None, delta: str | None) -> float | None:
     """Return the delta of the option, else of the file's budget; None if neither gives one."""
-    from accountant.domains import DELTA
+    from accountant.domains import DELTA, warn_of_large_delta
 
+    at = None if budget is None else budget.delta
     if delta is not None:
-        return DELTA.check("--delta", parse_number(delta))
-    return None if budget is None else budget.delta
+        at = DELTA.check("--delta", parse_number(delta))
+    warn_of_large_delta(at or 0.0)
+    return at
 
 
 def delta_of(file: PlanFile, delta: str | None) -> float:

@@ -1,4 +1,4 @@
-"""``python -m accountant page``: a budget as one page to look at."""
+"""``dp-attest page``: a budget as one page to look at."""
 
 from __future__ import annotations
 
@@ -15,38 +15,34 @@ from accountant.cli.options import (
     ProofFile,
     budget_of,
     proof_of_plan,
-    refuse_existing,
 )
+from accountant.cli.vocabulary import VOCABULARY, option
 
-PROGRAM = "python -m accountant page"
+PROGRAM = "dp-attest page"
 
 
 def page(
-    out: Annotated[str, typer.Option(metavar="FILE", help="Write the page, HTML, to FILE.")],
+    out: Annotated[str, option("out", "Write the page, HTML, to FILE.", value="FILE")],
     plan: Annotated[
-        str | None, typer.Argument(metavar="[PLAN]", help="The plan file to show, .toml or .json.")
+        str | None, typer.Argument(metavar="[PLAN]", help=VOCABULARY["plan"].means)
     ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     proof: ProofFile = None,
     ledger: Annotated[
         str | None,
-        typer.Option(
-            metavar="BOOK",
-            help="Show what the ledger BOOK has spent, instead of a plan; BOOK is a file or a URL.",
+        option(
+            "ledger",
+            "Show what the ledger BOOK has spent, instead of a plan; BOOK is a file or a URL.",
         ),
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Show the data set NAME of the ledger; needed if it has several."
-        ),
+        option("dataset", "Show the data set NAME of the ledger; needed if it has several."),
     ] = None,
     claim: Annotated[
         str | None,
-        typer.Option(
-            metavar="CLAIM", help="Show the evidence on the claim CLAIM of the ledger instead."
-        ),
+        option("claim", "Show the evidence on the claim CLAIM of the ledger instead."),
     ] = None,
     force: Force = False,
     pin: PinFile = None,
@@ -60,10 +56,10 @@ def page(
     of the budget's delta. The page of a ledger has what was spent, when and by whom. Pages make
     no network request and hold no data.
 
-    Examples: python -m accountant page plan.toml --out budget.html;
-    python -m accountant page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
-    python -m accountant page --ledger spent.db --dataset visits --out history.html;
-    python -m accountant page --ledger spent.db --claim mycode:count --out evidence.html
+    Examples: dp-attest page plan.toml --out budget.html;
+    dp-attest page plan.toml --epsilon 1 --delta 1e-6 --out budget.html --force;
+    dp-attest page --ledger spent.db --dataset visits --out history.html;
+    dp-attest page --ledger spent.db --claim mycode:count --out evidence.html
 
     Exit status: 0 written, 2 bad usage, a bad plan file, a proof that does not prove its cost or
     no such ledger, 130 interrupted.
@@ -71,10 +67,8 @@ def page(
     from pathlib import Path
 
     from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_atomically
+    from accountant.files import write_atomically
 
-    check_writable({"--out": out})
-    refuse_existing("--out", out, force)
     if (plan is None) == (ledger is None):
         raise CommandLineError("give PLAN or --ledger, one of the two")
     if ledger is not None:
@@ -105,8 +99,12 @@ def _page_of_plan(name: str, epsilon: str | None, delta: str | None, proof: str 
     file = read_file(name)
     budget = budget_of(file, epsilon, delta)
     command = [*PROGRAM.split(), Path(name).name]
-    for option, value in (("--epsilon", epsilon), ("--delta", delta), ("--proof", proof)):
-        command += [] if value is None else [option, value]
+    for name_of_option, value in (
+        ("--epsilon", epsilon),
+        ("--delta", delta),
+        ("--proof", proof),
+    ):
+        command += [] if value is None else [name_of_option, value]
     try:
         lines = lines_of_file(file, budget)
     except BudgetExceeded as error:

@@ -1,4 +1,4 @@
-"""``python -m accountant plan``: a plan, what it costs, and what remains of its budget."""
+"""``dp-attest account plan``: a plan, what it costs, and what remains of its budget."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from accountant.cli.options import (
     EXCEEDED,
     Delta,
     Epsilon,
+    Force,
     Json,
     PlanName,
     allocation_facts,
     budget_of,
-    check_outputs,
     print_report,
     write_json,
 )
@@ -38,6 +38,7 @@ def plan(
         ),
     ] = None,
     json: Json = None,
+    force: Force = False,
 ) -> None:
     """Show a plan, what it costs, what remains of its budget, and how much more would fit.
 
@@ -61,8 +62,8 @@ def plan(
     expected to lie below the best. The last line says how many more releases of each line alone
     would fit beside the plan.
 
-    Examples: python -m accountant plan plan.toml;
-    python -m accountant plan plan.toml --epsilon 2 --delta 1e-9 --group 3
+    Examples: dp-attest account plan plan.toml;
+    dp-attest account plan plan.toml --epsilon 2 --delta 1e-9 --group 3
 
     Exit status: 0 it fits, 1 it costs more than the budget, 2 bad usage or a bad plan file,
     130 interrupted.
@@ -74,7 +75,6 @@ def plan(
     from accountant.planning.allocation_table import Allocation
     from accountant.planning.what_if import for_groups
 
-    check_outputs(json)
     size = None if group is None else RECORDS.check("--group", parse_number(group))
     whole_plan, file = read_plan(plan), read_file(plan)
     budget = budget_of(file, epsilon, delta)

@@ -24,14 +24,14 @@ def terminal_progress(*columns: ProgressColumn) -> Iterator[Progress]:
 
 
 @contextlib.contextmanager
-def progress_bar(steps: int, show_remaining_time: bool = False) -> Iterator[Callable[[], None]]:
-    """Show a bar of a number of steps; what it yields is called after each of them."""
+def progress_bar(steps: int, show_remaining_time: bool = False) -> Iterator[Callable[..., None]]:
+    """Show a bar of a number of steps; what it yields is called after each, or with a number."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
     time_columns = (TextColumn("left"), TimeRemainingColumn()) if show_remaining_time else ()
     with terminal_progress(TextColumn("computing"), BarColumn(), *time_columns) as bar:
         task = bar.add_task("computing", total=steps)
-        yield lambda: bar.advance(task)
+        yield lambda steps=1: bar.advance(task, steps)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,8 @@ import typer
 
 from accountant.cli.exit_status import CommandFailed, parse_number
 from accountant.cli.ledger_options import PinFile, ask_passphrase, open_book
-from accountant.cli.options import Delta, Epsilon, Force, check_outputs, refuse_existing
+from accountant.cli.options import Delta, Epsilon, Force
+from accountant.cli.vocabulary import option
 
 if TYPE_CHECKING:
     from accountant.verifier import Receipt
@@ -21,48 +22,40 @@ ReceiptFile = Annotated[
 ]
 AuthorsKey = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Refuse a receipt that was not signed with the public key in FILE (.pub of OpenSSH).",
+    option(
+        "key",
+        "Refuse a receipt that was not signed with the public key in FILE (.pub of OpenSSH).",
     ),
 ]
 Several = list[str] | None
 
 
 def make(
-    out: Annotated[str, typer.Option(metavar="FILE", help="Write the receipt, JSON, to FILE.")],
+    out: Annotated[str, option("out", "Write the receipt, JSON, to FILE.", value="FILE")],
     key: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE",
-            help="Sign with the Ed25519 private key in FILE, as ssh-keygen writes it.",
-        ),
+        str, option("key", "Sign with the Ed25519 private key in FILE, as ssh-keygen writes it.")
     ],
     plan: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="State the plan; by default what the ledger charged, or the run."
-        ),
+        option("plan", "State the plan; by default what the ledger charged, or the run."),
     ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     proof: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Hold the proof in FILE; by default it is written now."),
+        option("proof", "Hold the proof in FILE; by default it is written now."),
     ] = None,
     ledger: Annotated[
         str | None,
-        typer.Option(metavar="BOOK", help="Hold the entries of the ledger BOOK, a file or a URL."),
+        option("ledger", "Hold the entries of the ledger BOOK, a file or a URL."),
     ] = None,
-    dataset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name the data set of the ledger.")
-    ] = None,
+    dataset: Annotated[str | None, option("dataset", "Name the data set of the ledger.")] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="N", help="Begin with entry N; by default where the data set opens."),
+        option("since", "Begin with entry N; by default where the data set opens.", value="N"),
     ] = None,
     until: Annotated[
-        str | None, typer.Option(metavar="N", help="End with entry N; by default with the last.")
+        str | None, option("until", "End with entry N; by default with the last.", value="N")
     ] = None,
     others: Annotated[
         bool,
@@ -82,8 +75,7 @@ def make(
         Several, typer.Option(metavar="FILE", help="Hold the digest of code that released it.")
     ] = None,
     author: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Name the author, where the ledger has no roles."),
+        str, option("author", "Name the author, where the ledger has no roles.")
     ] = "",
     pin: PinFile = None,
     force: Force = False,
@@ -116,8 +108,6 @@ def make(
     from accountant.publishing.receipt import make_receipt
     from accountant.training.statement import TrainingStatement
 
-    check_outputs(None, out=out)
-    refuse_existing("--out", out, force)
     if (ledger is None) != (dataset is None):
         raise ParameterError("--dataset", dataset, "given with --ledger, and only with it")
     file = None if plan is None else read_file(plan)
@@ -181,8 +171,8 @@ def verify(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
     checked again in ball arithmetic, and the entries of the book are hashed again.
 
     This command reads nothing but the receipt. It also refuses a proof in which a mechanism claims
-    another loss than its own. The checker is also a distribution of its own:
-    `pip install dp-attest-verify`, which needs python-flint alone; then
+    another loss than its own. The checker is also a distribution of its own, which needs
+    python-flint alone: in a copy of the project `pip install ./distributions/verify`, then
     `dp-attest-verify receipt.json`.
 
     Example: dp-attest receipt verify receipt.json --key ada.pub
@@ -200,7 +190,7 @@ def verify(receipt: ReceiptFile, key: AuthorsKey = None) -> None:
 
 def page(
     receipt: ReceiptFile,
-    out: Annotated[str, typer.Option(metavar="FILE", help="Write the page, HTML, to FILE.")],
+    out: Annotated[str, option("out", "Write the page, HTML, to FILE.", value="FILE")],
     key: AuthorsKey = None,
     force: Force = False,
 ) -> None:
@@ -216,8 +206,6 @@ def page(
     from accountant.files import write_atomically
     from accountant.reports.receipt_page import receipt_page
 
-    check_outputs(None, out=out)
-    refuse_existing("--out", out, force)
     result, _ = checked(receipt, key)
     write_atomically(Path(out), receipt_page(result, is_key_known=key is not None))
     if result.problems:

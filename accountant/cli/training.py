@@ -1,4 +1,4 @@
-"""``python -m accountant training``: what a training run costs, under the loader that it had."""
+"""``dp-attest account training``: what a training run costs, under the loader that it had."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from accountant.cli.exit_status import CommandLineError, parse_number, print_error
-from accountant.cli.options import Force, Json, check_outputs, print_report, refuse_existing
+from accountant.cli.options import Force, Json, print_report
 from accountant.cli.progress import progress_bar
+from accountant.cli.vocabulary import option
 
 if TYPE_CHECKING:
     from accountant.training.rows import Tick
     from accountant.training.statement import TrainingStatement
 
-PROGRAM = "python -m accountant training"
+PROGRAM = "dp-attest account training"
 DIFFERS = 1  # exit status if a statement has a number that the run does not have
 # Options that may be given with --opacus: they check what the file says, or ask for more numbers.
 OPTIONS_OF_OPACUS = ("epochs", "batch", "delta", "relation", "examples_per_user")
@@ -27,10 +28,9 @@ Examples = Annotated[
 ]
 Batch = Annotated[
     str | None,
-    typer.Option(
-        metavar="B",
-        help="State that a batch has B records, or has them on average if records are drawn by "
-        "coins.",
+    option(
+        "batch",
+        "State that a batch has B records, or has them on average if records are drawn by coins.",
     ),
 ]
 Epochs = Annotated[
@@ -38,27 +38,21 @@ Epochs = Annotated[
 ]
 Steps = Annotated[
     str | None,
-    typer.Option(metavar="T", help="State that the run had T steps in all, instead of --epochs."),
+    option("steps", "State that the run had T steps in all, instead of --epochs."),
 ]
-Noise = Annotated[
-    str | None,
-    typer.Option(
-        metavar="Z",
-        help="State the noise multiplier: the noise's standard deviation over the clipping norm.",
-    ),
-]
+Noise = Annotated[str | None, option("noise")]
 Target = Annotated[
     str | None,
-    typer.Option(
-        metavar="EPS",
-        help="Set a target: the noise, or the number of epochs, that is not given is then found.",
+    option(
+        "epsilon",
+        "Set a target: the noise, or the number of epochs, that is not given is then found.",
     ),
 ]
 AtDelta = Annotated[
     str | None,
-    typer.Option(
-        metavar="D",
-        help="Print epsilon at the delta D; by default examples^-1.1, rounded down to one digit.",
+    option(
+        "delta",
+        "Print epsilon at the delta D; by default examples^-1.1, rounded down to one digit.",
     ),
 ]
 PerUser = Annotated[
@@ -72,8 +66,7 @@ MaxBatch = Annotated[
     ),
 ]
 Rate = Annotated[
-    str | None,
-    typer.Option(metavar="Q", help="State the sampling rate, if it is not batch / examples."),
+    str | None, option("rate", "State the sampling rate, if it is not batch / examples.")
 ]
 
 
@@ -93,9 +86,9 @@ def training(
     ] = None,
     relation: Annotated[
         str | None,
-        typer.Option(
-            help="State how neighbouring data differ: add-remove (default), zero-out or "
-            "replace-one."
+        option(
+            "relation",
+            "State how neighbouring data differ: add-remove (default), zero-out or replace-one.",
         ),
     ] = None,
     microbatching: Annotated[
@@ -116,20 +109,21 @@ def training(
         bool,
         typer.Option(
             "--all-loaders",
-            help="Print what all loaders cost, which takes seconds; --json and --out have it.",
+            help="Print the whole statement: what must be true of the code, and what all loaders "
+            "cost, which takes seconds; --json and --out have it.",
         ),
     ] = False,
     json: Json = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write the statement as a page, HTML, to FILE."),
+        option("out", "Write the statement as a page, HTML, to FILE.", value="FILE"),
     ] = None,
     registry: Annotated[
         str | None,
-        typer.Option(
-            metavar="WORDS",
-            help="Print the record for the public registry of deployments (YAML) instead, with "
-            "what a machine cannot know from the file WORDS, registry.toml.",
+        option(
+            "registry",
+            "Print the record for the public registry of deployments (YAML) instead, with what a "
+            "machine cannot know from the file WORDS, registry.toml.",
         ),
     ] = None,
     replay: Annotated[
@@ -161,20 +155,21 @@ def training(
       shuffled           DataLoader(shuffle=True): one random order a pass
       fixed_order        the same batches in every pass
 
-    The statement has epsilon for it, for one record more or less, blanked or replaced, for users
-    with --examples-per-user, and what must be true of the code; with --all-loaders also what every
-    other loader would cost at the same noise, with and without microbatches. With --epsilon and no
-    --noise the least noise is found; with --epsilon, --noise and no --epochs, the longest run.
+    The statement has epsilon for it, for one record more or less, blanked or replaced, and for
+    users with --examples-per-user; with --all-loaders also what must be true of the code, and what
+    every other loader would cost at the same noise, with and without microbatches. With --epsilon
+    and no --noise the least noise is found; with --epsilon, --noise and no --epochs, the longest
+    run.
 
     --opacus reads what accountant.formats.opacus.opacus_record(engine, loader) returned, written
     by json.dump: the loader is that of the run, and --epochs and --batch only check it.
 
-    Examples: python -m accountant training --examples 60000 --batch 512 --epochs 20 --noise 1.1
-    --loader shuffled; python -m accountant training --examples 60000 --batch 512 --epochs 20
+    Examples: dp-attest account training --examples 60000 --batch 512 --epochs 20 --noise 1.1
+    --loader shuffled; dp-attest account training --examples 60000 --batch 512 --epochs 20
     --epsilon 3 --loader poisson --out statement.html --json statement.json;
-    python -m accountant training --replay statement.json;
-    python -m accountant training --opacus run.json --epochs 20;
-    python -m accountant training --replay statement.json --registry registry.toml > model.yaml
+    dp-attest account training --replay statement.json;
+    dp-attest account training --opacus run.json --epochs 20;
+    dp-attest account training --replay statement.json --registry registry.toml > model.yaml
 
     Exit status: 0 answered, 1 a replayed statement says other numbers, 2 bad usage,
     130 interrupted.
@@ -190,8 +185,6 @@ def training(
         "microbatching": microbatching or None, "drop_last": drop_last or None,
     }  # fmt: skip
     given_options = {name: value for name, value in options.items() if value is not None}
-    check_outputs(json, out=out)
-    refuse_existing("--out", out, force)
     stated = None if registry is None else read_stated(registry, "-")
     if replay is not None and (given_options or opacus is not None):
         raise CommandLineError("--replay is given alone: the file says what the run was")
@@ -241,9 +234,9 @@ def _of_opacus(name: str, given_options: dict[str, Any], tick: Tick) -> Training
     from accountant.files import read_text
     from accountant.formats.opacus_statement import statement_of_opacus
 
-    for option in given_options:
-        if option not in OPTIONS_OF_OPACUS:
-            option_name = option.replace("_", "-")
+    for name_of_option in given_options:
+        if name_of_option not in OPTIONS_OF_OPACUS:
+            option_name = name_of_option.replace("_", "-")
             raise CommandLineError(f"--{option_name} is left out with --opacus, whose file says it")
     try:
         record = json.loads(read_text(Path(name)))

@@ -1,4 +1,4 @@
-"""``python -m accountant verify``: check a proof of a plan's epsilon in ball arithmetic."""
+"""``dp-attest account verify``: check a proof of a plan's epsilon in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from accountant.cli.options import Json, Runs, check_outputs, print_report, repeated, write_json
+from accountant.cli.options import Force, Json, Runs, print_report, repeated, write_json
+from accountant.cli.vocabulary import option
 
 if TYPE_CHECKING:
     from accountant.verifier import Verdict
@@ -21,14 +22,11 @@ WIDTH = 100  # characters in a line of the table of mechanisms
 def verify(
     proof: Annotated[
         str | None,
-        typer.Argument(metavar="PROOF", help="The proof to check, which `certify --proof` wrote."),
+        typer.Argument(metavar="PROOF", help="The proof to check, which `certify --out` wrote."),
     ] = None,
     plan: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Refuse the proof unless it is of the plan in FILE, .toml or .json.",
-        ),
+        option("plan", "Refuse the proof unless it is of the plan in PLAN, .toml or .json."),
     ] = None,
     runs: Runs = None,
     mechanisms: Annotated[
@@ -38,6 +36,7 @@ def verify(
         ),
     ] = False,
     json: Json = None,
+    force: Force = False,
 ) -> None:
     """Check a proof of a plan's epsilon: prove both of its ends again, in ball arithmetic.
 
@@ -57,9 +56,9 @@ def verify(
     With --mechanisms the checker proves for each mechanism, at some epsilons, that delta of its
     density is what it claims, and that the integers of its exact draws add up.
 
-    Examples: python -m accountant verify cost.proof.json;
-    python -m accountant verify cost.proof.json --plan plan.toml --json -;
-    python -m accountant verify --mechanisms
+    Examples: dp-attest account verify cost.proof.json;
+    dp-attest account verify cost.proof.json --plan plan.toml --json -;
+    dp-attest account verify --mechanisms
 
     Exit status: 0 PROVED or PROVED UPPER; 1 NOT PROVED (one mechanism is enough); 2 the file is no
     proof, or of another plan than --plan, or of what a mechanism does not claim, or bad usage; 130
@@ -73,12 +72,11 @@ def verify(
     from accountant.proofs.checked_proof import NOT_PROVED, read_proof, verdict_on
     from accountant.proofs.claimed_losses import refuse_other_claims
 
-    check_outputs(json)
     if mechanisms:
         _verify_mechanisms(proof or plan or runs, json)
         return
     if proof is None:
-        raise ParameterError("PROOF", None, "a file that `certify --proof` wrote; or --mechanisms")
+        raise ParameterError("PROOF", None, "a file that `certify --out` wrote; or --mechanisms")
     if plan is None and runs is not None:
         raise ParameterError("--runs", runs, "given with --plan")
     document, start = read_proof(proof), time.perf_counter()

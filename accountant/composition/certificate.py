@@ -74,7 +74,7 @@ class Certificate(TableDisplay):
         Raises
         ------
         ParameterError
-            Without python-flint (``pip install "dp-attest[verify]"``), or where the certificate was
+            Without python-flint (``pip install python-flint``), or where the certificate was
             not made by `Tight.certify` and so has no ``check``.
 
         Examples

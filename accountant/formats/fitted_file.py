@@ -15,7 +15,7 @@ from typing import Any
 from accountant.accountants.budget import Budget
 from accountant.files import read_text
 from accountant.formats.plan_file import PlanFile
-from accountant.formats.plan_toml import file_from_toml
+from accountant.formats.plan_toml import file_from_toml, suffix_of
 from accountant.formats.request_tables import FITTED, NOISE_CHOICES
 from accountant.formats.toml_positions import key_offsets
 from accountant.formats.toml_writer import document_to_toml, file_to_json, file_to_toml
@@ -33,11 +33,12 @@ def with_noise(source: Path, kind: str, file: PlanFile, allocation: Allocation) 
     if allocation.releases != file.releases:
         return file_to_json(fitted) if kind == ".json" else file_to_toml(fitted)
     text = read_text(source)
-    if source.suffix == kind == ".toml":
+    source_kind = suffix_of(source, text)
+    if source_kind == kind == ".toml":
         written = _edited(text, file, allocation)
         if file_from_toml(written) == fitted:
             return written
-    document = tomllib.loads(text) if source.suffix == ".toml" else parse_document(text)
+    document = tomllib.loads(text) if source_kind == ".toml" else parse_document(text)
     budget, scales = allocation.budget, _scales(file, allocation)
     if "release" in document:
         tables = [

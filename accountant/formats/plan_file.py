@@ -1,7 +1,7 @@
 """The content of a plan file: [[release]] tables and an optional [budget] table.
 
 The noise of a release is open while only a weight or a target for its error is given;
-`python -m accountant fit` finds a scale for it.  Files are read and written elsewhere
+`dp-attest account fit` finds a scale for it.  Files are read and written elsewhere
 (`accountant/formats/plan_toml.py`); this module converts between their tables and objects.
 """
 
@@ -32,7 +32,7 @@ class PlanFile:
         """Return the plan of the releases one after another, or raise where noise is open."""
         for i, release in enumerate(self.releases):
             if release.weight is not None or release.target is not None:
-                why = "given its noise (`python -m accountant fit` finds it from weight or target)"
+                why = "given its noise (`dp-attest account fit` finds it from weight or target)"
                 raise PlanFileError(("release", i), release.label, why)
         return sequential_plan(self.releases, tuple(release.scale for release in self.releases))
 

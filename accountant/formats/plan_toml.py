@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from accountant.errors import ParameterError
-from accountant.files import read_text
+from accountant.files import STANDARD_INPUT, read_text
 from accountant.formats.plan_file import PlanFile, plan_file_of_document
 from accountant.formats.toml_positions import NestingTooDeep, key_offsets, line_and_column, tokens
 from accountant.plans.plan import Plan
@@ -66,7 +66,7 @@ def read_plan(name: str | os.PathLike[str]) -> Plan:
     Parameters
     ----------
     name : path
-        A .toml or .json file.
+        A .toml or .json file, or ``-`` for standard input.
 
     Returns
     -------
@@ -121,10 +121,10 @@ def read_document(
     if path.suffix in {".yaml", ".yml"}:
         allowed = "a .toml or .json file (YAML is not read: it can name code to run)"
         raise ParameterError(argument, name, allowed)
-    if path.suffix not in {".toml", ".json"}:
+    if name != STANDARD_INPUT and path.suffix not in {".toml", ".json"}:
         raise ParameterError(argument, name, "a .toml or .json file")
     try:
-        if path.stat().st_size > MAX_FILE_SIZE:
+        if name != STANDARD_INPUT and path.stat().st_size > MAX_FILE_SIZE:
             why = f"the file is longer than {MAX_FILE_SIZE:,} bytes"
             raise PlanSyntaxError(1, 1, why, name)
         text = read_text(path)
@@ -135,13 +135,21 @@ def read_document(
     except UnicodeDecodeError:
         raise ParameterError(argument, name, "a file of UTF-8 text") from None
     try:
-        if path.suffix == ".toml":
+        if suffix_of(path, text) == ".toml":
             return _from_toml(text, lambda document: convert(document, ".toml"))
         return convert(parse_document(text), ".json")
     except PlanSyntaxError as error:
         raise error.in_file(name) from None
     except PlanFileError as error:
         raise PlanFileError((name, *error.path), error.value, error.why) from None
+
+
+def suffix_of(path: Path, text: str) -> str:
+    """Return the kind of a plan file, .toml or .json; that of standard input is seen in its text.
+
+    A document in JSON begins with a brace, which no line of TOML does.
+    """
+    return path.suffix or (".json" if text.lstrip().startswith("{") else ".toml")
 
 
 def _from_toml(text: str, convert: Callable[[dict[str, Any]], T]) -> T:

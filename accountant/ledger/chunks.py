@@ -7,6 +7,7 @@ pieces anew.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, final
@@ -15,6 +16,7 @@ import numpy as np
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
+from accountant.ledger.immutable_arrays import fresh_view
 from accountant.ledger.private_data import (
     CHUNK_READERS,
     Users,
@@ -22,6 +24,12 @@ from accountant.ledger.private_data import (
     first_array,
     take_rows,
 )
+
+# Users of so many bytes at most, by the shape of their first array, are read once into memory by a
+# fit that reads them more than once.  A fit on arrays copies them too, of any size.
+HELD_BYTES = 1 << 28
+# A function of pieces gets so many numbers of an array at a time, which stay in a core's cache.
+PART_ENTRIES = 1 << 17
 
 
 @final
@@ -69,6 +77,9 @@ class Chunks:
         self._unread_rows: Any = None
         # An empty selection of rows, to return where no user is asked for: it shows their type.
         self._no_rows: Any = None
+        # Whether queries of all users take arrays too: few users are then read once, and held.
+        self.takes_arrays = False
+        self._held_rows: Any = None
 
     def __repr__(self) -> str:
         return f"Chunks(shape={self.shape})"
@@ -79,6 +90,16 @@ class Chunks:
         if self._no_rows is None:
             self._unread_rows = self._next()
         return hasattr(first_array(self._no_rows), "tocsr")
+
+    def fresh(self) -> Any:
+        """Return what a query reads: arrays of few users that are read once, else these chunks."""
+        size = math.prod(self.shape) * np.dtype(float).itemsize
+        if not self.takes_arrays or not self.restarts or size > HELD_BYTES:
+            return self
+        if self._held_rows is None:
+            self._held_rows = checked_data("pieces", self[0 : self.shape[0]])
+            self._reader, self._unread_rows = None, None
+        return fresh_view(self._held_rows)
 
     def mapped(self, function: Callable[[Any], Any], shape: tuple[int, ...]) -> Chunks:
         """Return the users with a function of every piece in place of the piece.
@@ -103,9 +124,10 @@ class Chunks:
                 raise ParameterError("function", f"{counts[0]} rows of {counts[1]}", "one a user")
             return rows
 
-        mapped_chunks = Chunks(lambda: map(mapped_piece, self._start_reading()), shape)
+        mapped_chunks = Chunks(lambda: map(mapped_piece, parts_of(self._start_reading())), shape)
         # it was made from a function, so it would else seem to be readable more than once
         mapped_chunks.restarts = self.restarts
+        mapped_chunks.takes_arrays = self.takes_arrays
         return mapped_chunks
 
     def __getitem__(self, who: Users) -> Any:
@@ -115,7 +137,8 @@ class Chunks:
         end.  An array starts a reading of its own.
         """
         if isinstance(who, np.ndarray):
-            return self._rows_at(who)
+            rows = self.fresh()
+            return self._rows_at(who) if rows is self else take_rows(rows, who)
         start, stop, step = who.indices(self.shape[0])
         if step < 0:
             raise ParameterError("who", who, "a slice in rising order: the pieces are read forward")
@@ -144,7 +167,7 @@ class Chunks:
             raise ParameterError("pieces", f"{start} users", f"the {self.shape[0]} of the shape")
         inverse_order = np.empty_like(order)
         inverse_order[order] = np.arange(order.size)
-        return take_rows(concatenate_rows(row_parts), inverse_order)
+        return take_rows(checked_rows(concatenate_rows(row_parts)), inverse_order)
 
     def _start_reading(self) -> Iterator[Any]:
         """Return an iterator from the first piece on; refuse to if it cannot be had again."""
@@ -171,7 +194,8 @@ class Chunks:
         # ``_no_rows`` when it is read.
         if not row_parts and self._no_rows is None:
             self._unread_rows = self._next()
-        return concatenate_rows(row_parts) if row_parts else self._no_rows
+        # Rows are checked here, a block at a time, because these are still in a core's cache.
+        return checked_rows(concatenate_rows(row_parts)) if row_parts else self._no_rows
 
     def _next(self) -> Any:
         """Return the next checked piece; refuse data that end before the last user."""
@@ -184,17 +208,43 @@ class Chunks:
         )
 
     def _checked(self, pieces: Iterator[Any]) -> Iterator[Any]:
-        """Yield all pieces that are not empty, each checked."""
+        """Yield all pieces that are not empty, of the right shape; arrays are checked when cut."""
         for piece in pieces:
             array = first_array(piece)
             if array.shape[1:] != self.shape[1:]:
                 raise ParameterError("piece", f"of shape {array.shape}", f"rows as in {self.shape}")
             if array.shape[0]:
-                self._no_rows = take_rows(piece, slice(0))
-                yield checked_data("piece", piece)
+                rows = piece if are_arrays(piece) else checked_data("piece", piece)
+                self._no_rows = take_rows(rows, slice(0))
+                yield rows
 
 
 CHUNK_READERS.add(Chunks)  # `checked_data` then leaves these data to check themselves
+
+
+def are_arrays(piece: Any) -> bool:
+    """Return whether a piece is an array, or a tuple of arrays of as many rows."""
+    arrays = piece if isinstance(piece, tuple) else (piece,)
+    return all(type(array) is np.ndarray and array.ndim for array in arrays) and (
+        len({array.shape[0] for array in arrays}) == 1
+    )
+
+
+def checked_rows(rows: Any) -> Any:
+    """Return rows of pieces; arrays are checked here, other rows were when they were read."""
+    return checked_data("piece", rows) if are_arrays(rows) and len(first_array(rows)) else rows
+
+
+def parts_of(pieces: Iterable[Any]) -> Iterator[Any]:
+    """Yield the pieces; arrays of many numbers in parts, one after the other."""
+    for piece in pieces:
+        if not are_arrays(piece):
+            yield piece
+            continue
+        array = first_array(piece)
+        length = max(1, PART_ENTRIES * array.shape[0] // max(array.size, 1))
+        for start in range(0, max(array.shape[0], 1), length):
+            yield take_rows(piece, slice(start, start + length))
 
 
 def concatenate_rows(pieces: list[Any]) -> Any:
@@ -207,4 +257,12 @@ def concatenate_rows(pieces: list[Any]) -> Any:
         from scipy import sparse
 
         return sparse.vstack(pieces, format="csr")
-    return np.concatenate(pieces)
+    width, types = pieces[0].shape[1:], {piece.dtype for piece in pieces}
+    dtype = types.pop()
+    if types or dtype.kind not in "biufc":
+        return np.concatenate(pieces)
+    # The copy is one of immutable memory, so that a check makes no other.
+    rows = sum(len(piece) for piece in pieces)
+    return np.ndarray(
+        (rows, *width), dtype, b"".join(np.ascontiguousarray(piece).data for piece in pieces)
+    )

@@ -11,16 +11,22 @@ from typing import Any, final
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
-from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.domains import warn_of_large_delta
+from accountant.errors import (
+    BudgetExceeded,
+    ParameterError,
+    UnsupportedPlan,
+)
 from accountant.ledger.composition_notions import certified_total, notion_of, pure_after_plan
 from accountant.ledger.interfaces import Releasable
-from accountant.ledger.ledger import Ledger, warn_of_large_delta
+from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import Users
 from accountant.ledger.pure_or_renyi_notion import PureOrRenyiNotion
 from accountant.ledger.totals import CompositionNotion
 from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
+from dp_attest.calls import shows_call
 
 
 class FilterMeter:
@@ -108,6 +114,7 @@ class Filter(Ledger):
     True
     """
 
+    @shows_call("Filter(data, Budget(epsilon=1.0, delta=1e-6))")
     def __init__(
         self,
         data: Any,
@@ -120,7 +127,11 @@ class Filter(Ledger):
         undeclared: bool = False,
     ) -> None:
         if not isinstance(budget, Budget):
-            raise ParameterError("budget", budget, "a Budget")
+            raise ParameterError(
+                "budget",
+                type(budget).__name__,  # its value may be the data, as in Filter(budget, data)
+                "a Budget, after the data: Filter(data, Budget(epsilon=1.0, delta=1e-6))",
+            )
         self._filter_meter = FilterMeter(notion_of(notion, budget, order))
         super().__init__(data, None, rng, public, transcript, undeclared, self._filter_meter)
         if not self._seeded:

@@ -33,6 +33,7 @@ class FrameFacts(NamedTuple):
     backend: str  # "pandas", "polars" or "pyarrow"
     types: Mapping[str, str]
     ordered: bool = True  # whether its rows have an order
+    tables: Mapping[str, FrameFacts] = MappingProxyType({})  # of frames that are held together
 
 
 def is_frame(data: Any) -> bool:
@@ -150,6 +151,35 @@ class LazyRows:
 
     def __getitem__(self, who: Any) -> NoReturn:
         allowed = "released at once: rows of a lazy frame stay with their engine"
+        raise ParameterError("mechanism", "a sample, or a part, of the rows", allowed)
+
+
+class FrameTables:
+    """Several frames of one library that a query gets together, by their names.
+
+    Persons may have rows in each.  The facts and the number of rows are those of the first, beside
+    the facts of all.
+    """
+
+    def __init__(self, argument: str, held: Mapping[str, Any]) -> None:
+        self._held = dict(held)
+        if len({type(frame) for frame in self._held.values()}) > 1:
+            kinds = [type(frame.fresh()).__name__ for frame in self._held.values()]
+            raise ParameterError(argument, kinds, "frames of one library, all lazy or none")
+        first_frame = next(iter(self._held.values()))
+        tables = {name: frame.facts for name, frame in self._held.items()}
+        if len({facts.backend for facts in tables.values()}) > 1:
+            backends = [facts.backend for facts in tables.values()]
+            raise ParameterError(argument, backends, "frames of one library")
+        self.facts: FrameFacts = first_frame.facts._replace(tables=MappingProxyType(tables))
+        self.shape: tuple[int, int] = first_frame.shape
+
+    def fresh(self) -> dict[str, Any]:
+        """Return the frames for one query."""
+        return {name: frame.fresh() for name, frame in self._held.items()}
+
+    def __getitem__(self, who: Any) -> NoReturn:
+        allowed = "released at once: rows of several tables are not parts of one"
         raise ParameterError("mechanism", "a sample, or a part, of the rows", allowed)
 
 

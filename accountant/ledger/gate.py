@@ -42,6 +42,7 @@ from accountant.ledger.private_data import (
     take_rows,
 )
 from accountant.plans.plan import Plan, Sampler, Sequential, as_plan
+from dp_attest.calls import shows_call
 
 # What the releases of this thread answer, in words, which the log of a book notes.
 QUESTION: ContextVar[str] = ContextVar("QUESTION", default="")
@@ -208,6 +209,7 @@ class Gate(ABC):
         yield
 
     @final
+    @shows_call("gate.release(mechanism, query), query a function of the data such as np.sum")
     def release(
         self,
         mechanism: Releasable,
@@ -261,6 +263,7 @@ class Gate(ABC):
         return self._release_once(copy, shaped, label)
 
     @final
+    @shows_call("gate.release_each(mechanism, query), query a function of rows")
     def release_each(
         self,
         mechanism: Releasable,

@@ -7,6 +7,7 @@ mechanism add noise, and records the answer in a transcript.  The checks and the
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,11 @@ from typing import Any
 import numpy as np
 
 from accountant.domains import OneOf
-from accountant.errors import IdealisedNoiseWarning, LargeDeltaWarning, ParameterError
+from accountant.errors import (
+    IdealisedNoiseWarning,
+    ParameterError,
+    SensitivityWarning,
+)
 from accountant.ledger.block_answers import (
     Answer,
     HeldBlocks,
@@ -39,13 +44,17 @@ from accountant.ledger.interfaces import (
 )
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_copies import shown
-from accountant.ledger.private_data import Users, count_users, take_rows
+from accountant.ledger.private_data import Users, count_users, first_array, take_rows
 from accountant.ledger.worker_chunks import WorkerChunks
 from accountant.plans.declared_releases import idealised_part
 from accountant.plans.plan import Plan, Sampler
 from accountant.randomness import RenewedKey, Rng, fresh_key, generator
 from accountant.table_display import Table, TableDisplay
+from dp_attest.calls import callers_level, shows_call
 
+SURE = 50.0  # scales of noise that no answer is away from its value
+SUMS = (np.sum, np.nansum, sum, math.fsum)
+NAMES_OF_SUMS = {"np", "numpy", "math", "sum", "nansum", "fsum", "float"}
 TRANSCRIPT = OneOf(("full", "digest"))  # whether the transcript keeps answers or their digests
 
 
@@ -83,6 +92,7 @@ class Ledger(TableDisplay, Gate):
     (1, True)
     """
 
+    @shows_call("Ledger(data, plan)")
     def __init__(
         self,
         data: Any,
@@ -138,6 +148,8 @@ class Ledger(TableDisplay, Gate):
         if copy is not self._arithmetic_known:
             self._check_arithmetic(copy)
             self._arithmetic_known = copy
+        if not self._seeded:
+            warn_of_raw_sum(mechanism, query, first_array(self._data))
         return copy, shaped
 
     def _check_arithmetic(self, plan: Any) -> None:
@@ -150,7 +162,7 @@ class Ledger(TableDisplay, Gate):
             self._warned = True
             message = f"{shown(part)!r} draws its noise with floats, whose last digits can reveal "
             message += 'the data: arithmetic="exact" is safe to publish'
-            warnings.warn(message, IdealisedNoiseWarning, stacklevel=4)
+            warnings.warn(message, IdealisedNoiseWarning, stacklevel=callers_level())
 
     def _charge(self, mechanism: Releasable, who: Users | None) -> None:
         # A book records words of the noise with the charge, so the key is renewed before.
@@ -243,6 +255,8 @@ class Ledger(TableDisplay, Gate):
     def _record(self, mechanism: Releasable, who: Users | None, output: Any) -> None:
         recorded = digest(output) if self._digest and output is not None else output
         self._append(mechanism, who, recorded)
+        if not self._seeded:
+            warn_of_scale(mechanism, output, self._users)
 
     def _append(self, mechanism: Releasable, who: Users | None, recorded: Any) -> None:
         undeclared = self._copies.undeclared_class(mechanism)
@@ -257,18 +271,55 @@ class Ledger(TableDisplay, Gate):
         return sampler.select(self._users, self._noise)
 
 
-def warn_of_large_delta(delta: float, users: int, stacklevel: int = 4) -> None:
-    """Warn where ``delta > 1 / users``.
+def warn_of_raw_sum(mechanism: Any, query: Query, rows: Any) -> None:
+    """Warn where a plain sum of numbers is released with the sensitivity that is the default, 1.
 
-    Such a delta allows a mechanism that always publishes the record of one user, chosen at random.
+    One record may move such a sum by as much as its value.  Whether to warn is decided by the
+    mechanism, the code of the query and the type of the data, which are public.  No value of the
+    data decides it, and neither does the answer: the warning reveals nothing of a record.
     """
-    if delta * users > 1:
+    is_whole = mechanism.__class__.__name__.startswith("Discrete")  # counts of whole numbers
+    if getattr(mechanism, "sensitivity", None) != 1.0 or is_whole or not is_plain_sum(query):
+        return
+    if getattr(getattr(rows, "dtype", None), "kind", "") in "iuf":
+        name = type(mechanism).__name__
         message = (
-            f"delta {delta:g} is above 1/n = {1 / users:.3g} for {users:,} users: it allows a "
-            f"release that publishes a random person's record; take "
-            f"{0.1 / users:.0e} or less"
+            f"a sum of numbers is released with sensitivity 1, the default of {name}: it holds "
+            "only if each record is in [0, 1]. For values up to 100, say, state "
+            f"{name}(scale=..., sensitivity=100.0) and clip in the query, as in "
+            "lambda x: np.clip(x, 0, 100).sum()"
         )
-        warnings.warn(message, LargeDeltaWarning, stacklevel=stacklevel)
+        warnings.warn(message, SensitivityWarning, stacklevel=callers_level())
+
+
+def warn_of_scale(mechanism: Any, output: Any, rows: int) -> None:
+    """Warn where an answer is above what so many rows of its sensitivity add up to.
+
+    A count or a sum is at most ``sensitivity * rows``.  The answer is what was released, with its
+    noise; the declaration and the number of rows are public.  So the warning reveals nothing that
+    is not known.  An answer beyond by less than `SURE` scales of noise is not warned of.
+    """
+    sensitivity: Any = getattr(mechanism, "sensitivity", None)
+    scale: Any = getattr(mechanism, "scale", None)
+    numbers = (sensitivity, scale, output)
+    if all(isinstance(number, float | int | np.number) for number in numbers):
+        most = float(sensitivity) * rows
+        if abs(float(output)) > most + SURE * float(scale):
+            message = (
+                f"an answer is far above what its sensitivity allows: {rows:,} rows that move it "
+                f"by at most {sensitivity:g} add up to {most:g}. A count or a sum needs the "
+                "sensitivity of its largest record, to which the query clips all records"
+            )
+            warnings.warn(message, SensitivityWarning, stacklevel=callers_level())
+
+
+def is_plain_sum(query: Query) -> bool:
+    """Return whether a query adds up its data as they are: np.sum, or lambda x: x.sum()."""
+    code = getattr(query, "__code__", None)
+    if code is None or any(query is function for function in SUMS):
+        return any(query is function for function in SUMS)
+    has_other_parts = code.co_freevars or code.co_argcount != 1 or any(code.co_consts)
+    return not has_other_parts and "sum" in code.co_names and {*code.co_names} <= NAMES_OF_SUMS
 
 
 def split_streams(rng: Rng) -> tuple[np.random.Generator, list[int]]:

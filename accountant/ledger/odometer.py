@@ -29,6 +29,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import joint_relation
 from accountant.plans.plan import Plan, as_plan
 from accountant.randomness import Rng
+from dp_attest.calls import shows_call
 
 # The number of filters, and their sizes: 2^-20 to 2^20 in steps of sqrt 2.  With more filters the
 # smallest one that fits would be closer to the total, but each would have a smaller part of delta.
@@ -73,6 +74,7 @@ class Odometer(Ledger):
     0.25
     """
 
+    @shows_call("Odometer(data)")
     def __init__(
         self,
         data: Any,

@@ -17,6 +17,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.frames import (
     FramePartitions,
     FrameRows,
+    FrameTables,
     LazyRows,
     is_frame,
     is_lazy,
@@ -27,7 +28,7 @@ from accountant.ledger.immutable_arrays import immutable
 Users = NDArray[np.intp] | slice  # indices of rows, or a slice of them
 # Classes that read data in pieces, and check every piece as it is read; they add themselves.
 CHUNK_READERS: set[type[Any]] = set()
-FRAME_HOLDERS = (FrameRows, FramePartitions, LazyRows)  # these check their frames
+FRAME_HOLDERS = (FrameRows, FramePartitions, LazyRows, FrameTables)  # these check their frames
 UNMASKED = "without a mask: .filled(value) says what a hidden entry counts as"
 
 
@@ -54,6 +55,14 @@ def checked_data(argument: str, data: Any) -> Any:
     if is_masked(data):
         raise ParameterError(argument, type(data), UNMASKED)
     if isinstance(data, dict):
+        named_frames = {name: part for name, part in data.items() if isinstance(name, str)}
+        if named_frames and all(
+            is_frame(p) or is_partitioned(p) or is_lazy(p) for p in data.values()
+        ):
+            frames = {
+                name: checked_data(f"{argument}[{name!r}]", p) for name, p in named_frames.items()
+            }
+            return FrameTables(argument, frames)
         allowed = "an array, or a data frame: pandas.DataFrame(data) makes one"
         raise ParameterError(argument, dict, allowed)
     return _checked_array(argument, data)
@@ -65,7 +74,10 @@ def _checked_array(argument: str, data: Any) -> NDArray[Any]:
         array = np.asarray(data)
     except ValueError:
         raise ParameterError(argument, type(data), "rectangular, not ragged") from None
-    if array.size == 0 or array.ndim == 0:
+    if array.ndim == 0:
+        allowed = "an array with one row a user, before the plan or the budget"
+        raise ParameterError(argument, type(data).__name__, allowed)
+    if array.size == 0:
         raise ParameterError(argument, array.shape, "an array with one row a user, not empty")
     if array.dtype.hasobject:
         raise ParameterError(argument, array.dtype, "an array of numbers, not of objects")

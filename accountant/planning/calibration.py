@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from accountant.accountants.base import Accountant
 from accountant.accountants.tight import Tight
-from accountant.domains import POSITIVE
+from accountant.domains import POSITIVE, warn_of_large_delta
 from accountant.errors import ParameterError
 from accountant.planning.calibration_goals import goal_of
 from accountant.planning.calibration_search import least_noise, on_the_private_side
@@ -29,6 +30,8 @@ from accountant.planning.quick_search import (
 )
 from accountant.plans.map_leaves import map_leaves
 from accountant.plans.plan import Plan, as_plan
+from dp_attest.calls import shows_call
+from dp_attest.installation import PACKAGES
 
 # Of `calibrate_near`: steps at most, by `Tight` alone or with a rough accountant first; and the
 # factors between which a step may change the parameter.
@@ -73,6 +76,7 @@ def calibrate(
     accountant: Accountant | None = ...,
     bracket: tuple[float, float] | None = ...,
 ) -> float: ...
+@shows_call("calibrate(Gaussian, sensitivity=1.0, epsilon=1.0, delta=1e-6)")
 def calibrate(
     plan_of: Any,
     *,
@@ -138,6 +142,11 @@ def calibrate(
     3.979
     """
     goal = goal_of(epsilon, delta, advantage, tpr, fpr, accountant)
+    # an estimator that calls warns itself, of 1/n; frames 0 and 1 are this one and `shows_call`
+    caller = sys._getframe(2).f_globals.get("__name__", "")  # noqa: SLF001
+    # at an epsilon of 0 delta is an advantage
+    if epsilon and caller.partition(".")[0] not in PACKAGES:
+        warn_of_large_delta(delta)
     search = functools.partial(least_noise, goal=goal, bracket=bracket)
     if isinstance(plan_of, Plan) and not fixed:
 

@@ -38,9 +38,16 @@ def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
     def cost(n: int) -> float:
         return float(Tight().epsilons(with_more(n), [budget.delta])[0])
 
-    if cost(0) > budget.epsilon * COST_TOLERANCE:
+    def quick_cost(n: int) -> float:
+        return float(Tight().epsilons(with_more(n), [budget.delta], with_envelopes=False)[0])
+
+    if quick_cost(0) > budget.epsilon and cost(0) > budget.epsilon * COST_TOLERANCE:
         return 0
-    n = _largest_count_within(cost, budget.epsilon, *_renyi_guess(plan, part, budget))
+    # Quick costs are larger only where losses cover many pairs; then the search goes on from there.
+    limit = budget.epsilon
+    n, slope = _largest_count_within(quick_cost, limit, *_renyi_guess(plan, part, budget))
+    if n < CAPACITY_CAP and cost(n + 1) <= limit:
+        n, _ = _largest_count_within(cost, limit, n + 1, slope, n)
     # Where the cost of the next count is above the budget by no more than the tolerance, the budget
     # itself decides, by a sharper bound.
     while (
@@ -53,14 +60,15 @@ def remaining_capacity(plan: Plan, part: Plan, budget: Budget) -> int:
 
 
 def _largest_count_within(
-    cost: Callable[[int], float], limit: float, guess: int, slope: float
-) -> int:
-    """Return the greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, -1 if there is none.
+    cost: Callable[[int], float], limit: float, guess: int, slope: float, low: int = -1
+) -> tuple[int, float]:
+    """Return the greatest n up to `CAPACITY_CAP` with ``cost(n) <= limit``, and the cost of one.
 
     It searches by secants, and by halving where these leave the interval or are slow.  ``guess`` is
-    about the answer, and ``slope`` about what one release more adds to the cost.
+    about the answer, ``slope`` about what one release more adds to the cost; ``low`` is returned
+    if no greater n is within.
     """
-    low, high, count, evaluations = -1, CAPACITY_CAP + 1, guess, 0
+    high, count, evaluations = CAPACITY_CAP + 1, guess, 0
     previous: tuple[int, float] | None = None
     while high - low > 1:
         count = min(max(count, low + 1), high - 1)
@@ -76,7 +84,7 @@ def _largest_count_within(
             count = (low + high) // 2
         else:  # no count is known to be too large yet
             count = 4 * count + 1
-    return low
+    return low, slope
 
 
 def _renyi_guess(plan: Plan, part: Plan, budget: Budget) -> tuple[int, float]:

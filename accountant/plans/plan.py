@@ -336,7 +336,12 @@ def directions(plan: Plan) -> tuple[Plan, ...]:
 def as_plan(plan: object) -> Plan:
     """Return the plan, or raise `ParameterError`."""
     if not isinstance(plan, Plan):
-        raise ParameterError("plan", plan, "a plan, a loss or a mechanism")
+        allowed, shown = "a plan, a loss or a mechanism", plan
+        if isinstance(plan, list | tuple):  # perhaps of data, which are not shown
+            allowed, shown = f"{allowed}; Sequential([...]) joins several", type(plan).__name__
+        elif isinstance(plan, type):
+            allowed, shown = f"{allowed} with its numbers: Laplace(scale=10.0)", plan.__name__
+        raise ParameterError("plan", shown, allowed)
     if nesting(plan) > MAX_NESTING:
         allowed = (
             f"nested at most {MAX_NESTING} deep: one Sequential of all parts is the same as many "

@@ -54,7 +54,7 @@ class CheckedProof:
         """Raise `ParameterError` unless the file is of this plan and this delta."""
         verdict = self.verdict
         if not same_plan(verdict.plan, proof_plan(as_plan(plan), decimal=verdict.delta == 0)):
-            allowed = "of this plan: `python -m accountant certify PLAN --proof FILE` writes one"
+            allowed = "of this plan: `dp-attest account certify PLAN --out FILE` writes one"
             raise ParameterError(
                 "proof", f"a proof of {' + '.join(shown_parts(verdict.plan)) or 'nothing'}", allowed
             )
@@ -143,7 +143,7 @@ def refuse_without_flint() -> None:
     try:
         import flint  # noqa: F401  # a broken installation counts as none
     except ImportError:
-        allowed = 'used where python-flint is installed (pip install "dp-attest[verify]")'
+        allowed = "used where python-flint is installed (pip install python-flint)"
         raise ParameterError("the checker of proofs", "a Python without it", allowed) from None
 
 
@@ -159,7 +159,7 @@ def verdict_on(document: bytes) -> Verdict:
     except (ProofError, MemoryError) as error:
         why = str(error) or "it needs more memory than there is"
         size = f"{'at least ' * (len(document) > MOST_BYTES)}{len(document):,} bytes"
-        allowed = f"a proof ({why}); `certify --proof FILE` writes one"
+        allowed = f"a proof ({why}); `certify --out FILE` writes one"
         raise ParameterError("proof", size, allowed) from None
     return verdict
 

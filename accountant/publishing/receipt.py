@@ -54,7 +54,7 @@ from accountant.verifier.receipt import (
 from dp_attest.installation import modules_digest
 
 AnyPath = str | os.PathLike[str]
-AUDIT = "a result that `python -m audits --json FILE` wrote"
+AUDIT = "a result that `dp-attest audit --json FILE` wrote"
 # The fields of a finding that a receipt repeats; its file, whose digest stands beside it, has more.
 FINDING = ("subject", "kind", "claim", "epsilon_lower", "confidence", "runs", "outcome")
 

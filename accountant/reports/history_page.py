@@ -112,8 +112,13 @@ class ReleaseKind:
 
     @property
     def what(self) -> str:
-        """Return the question that they answer, or the mechanism in words."""
-        return self.last_line.title
+        """Return the question that they answer, or the family of the mechanism and its parts."""
+        facts: Any = self.last_line.facts
+        kinds: list[str] = []
+        while isinstance(facts, dict) and isinstance(facts.get("kind"), str):
+            kinds.append(facts["kind"])
+            facts = facts.get("part", facts.get("inner"))
+        return self.last_line.question or " of ".join(kinds) or self.last_line.what
 
     @property
     def requested(self) -> int:
@@ -139,7 +144,7 @@ class HistoryFigures:
         self.seeded = self.undeclared = self.by_trusted = False
         self.latest: deque[Line] = deque(maxlen=MAX_SHOWN_LINES)
         self.totals = LedgerTotals()
-        self._kinds: dict[str, ReleaseKind] = {}  # by the title of their lines
+        self._kinds: dict[str, ReleaseKind] = {}
         self._drawn: list[Line] = []
         stride = 1  # every stride-th line is drawn; it doubles where these become too many
         for line in lines:
@@ -157,7 +162,8 @@ class HistoryFigures:
                 self._kinds.setdefault(line.question, ReleaseKind(line)).last_line = line
             elif line.is_spend and line.kind != "plan":
                 self.released += 1
-                kind = self._kinds.setdefault(line.title, ReleaseKind(line))
+                kind = ReleaseKind(line)
+                kind = self._kinds.setdefault(kind.what, kind)
                 if line.kind != "step" or not line.question:  # the plan of a question has its price
                     kind.last_line = line  # it may have more or less noise than those before
                 is_answered = line.outcome == "answered"

@@ -17,6 +17,7 @@ from accountant.formatting import format_remaining, format_short, format_upper
 from accountant.planning.capacity import CAPACITY_CAP
 from accountant.planning.interpretation import explanation
 from accountant.reports.html_document import csv_address, render
+from accountant.reports.people_picture import Guesses
 from accountant.reports.plan_summary import MAX_CAPACITY_LINES, PlanSummary
 from accountant.reports.svg_axes import Axes, padded_range
 from accountant.reports.svg_figures import change_figure, curves_figure, epsilon_axes
@@ -73,7 +74,8 @@ def plan_page(summary: PlanSummary, title: str, command_line: str = "") -> str:
     return render(
         "plan.html", summary=summary, title=title, command_line=command_line, sliders=sliders,
         left=format_remaining(budget.epsilon, summary.epsilon), meaning=meaning,
-        curves=curves_figure(grid.deltas, summary.curves, budget), shown_deltas=shown,
+        guesses=Guesses(summary.rates[0].upper), shown_deltas=shown,
+        curves=curves_figure(grid.deltas, summary.curves, budget),
         change=change_figure(grid.deltas, grid.plan_epsilons, axes, budget),
         max_lines=MAX_CAPACITY_LINES, capacity=capacity, ratio=ratio,
         version=version("dp-attest"), json_lines=to_json(summary.plan).splitlines(),

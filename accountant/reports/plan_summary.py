@@ -9,6 +9,7 @@ has an epsilon for each delta.  One grid changes all lines together, others one 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ import numpy as np
 
 from accountant.accountants.attack_rates import AttackRate, attack_rates
 from accountant.accountants.budget import Budget
+from accountant.accountants.direction import COARSE_WIDTH, Direction
 from accountant.accountants.tight import Tight
 from accountant.composition.composed_loss import losses_of_items
 from accountant.errors import ParameterError, UnsupportedPlan
@@ -38,7 +40,12 @@ SHOWN_DELTA_AXIS = tuple(float(f"1e-{k}") for k in range(12, 2, -1))
 # few have a grid of their own, because both take long to compute.
 MAX_CAPACITY_LINES = 40
 MAX_LINE_GRIDS = 8
-ProgressCallback = Callable[[], None]
+# What parts of the work cost, in cells of a grid, so that a bar of progress moves evenly: attack
+# rates, and the room for one line; choices with all earlier answers make the room a longer search.
+CELLS_OF_RATES, CELLS_OF_ROOM, CELLS_OF_CHOICES = 150, 10, 200
+# Bounds for upper envelopes that lower no epsilon by more than this share are left out of cells.
+ENVELOPE_GAIN = 0.01
+ProgressCallback = Callable[[int], object]  # gets how many cells the work was worth
 
 
 @final
@@ -121,19 +128,26 @@ class PlanSummary:
 
 
 def step_count(lines: Sequence[PlanLine]) -> int:
-    """Return how often `summarise` will call ``on_step``."""
-    grids = 1 + len(_lines_with_grid(lines))
-    cells = len(_noise_axis(lines)) * len(COUNT_FACTORS)
-    return grids * cells + len(lines) + len(ALL_ACCOUNTANTS)
+    """Return how many steps `summarise` reports in all."""
+    grids = (None, *_lines_with_grid(lines))
+    cells = sum(len(_distinct_cells(lines, changed_line)) for changed_line in grids)
+    rooms = _cells_of_room(plan_of(lines)) * min(len(lines), MAX_CAPACITY_LINES)
+    return cells + rooms + CELLS_OF_RATES
+
+
+def _cells_of_room(plan: Plan) -> int:
+    """Return what the search for the room of one line costs, in cells."""
+    has_choices = any(Direction(each, COARSE_WIDTH).has_choices for each in directions(plan))
+    return CELLS_OF_CHOICES if has_choices else CELLS_OF_ROOM
 
 
 def summarise(
     lines: Sequence[PlanLine],
     budget: Budget,
-    on_step: ProgressCallback = lambda: None,
+    on_step: ProgressCallback = lambda steps: None,
     proof: CheckedProof | None = None,
 ) -> PlanSummary:
-    """Return the numbers of a page; ``on_step`` is called `step_count` times."""
+    """Return the numbers of a page; ``on_step`` gets `step_count` steps in all."""
     plan, deltas = plan_of(lines), _delta_axis(budget)
     grid = _with_proved(what_if(lines, budget, on_step), budget, proof)
     alone = tuple(
@@ -151,8 +165,8 @@ def summarise(
             except UnsupportedPlan:
                 curve = (math.nan,) * len(deltas)
         curves[accountant.name] = curve
-        on_step()
     rates = attack_rates(plan).rows
+    on_step(CELLS_OF_RATES)
     return PlanSummary(plan, budget, grid, alone, costs, curves, rates, proof)
 
 
@@ -174,7 +188,8 @@ def _lines_with_grid(lines: Sequence[PlanLine]) -> range:
 def _costs(
     plan: Plan, lines: Sequence[PlanLine], budget: Budget, on_step: ProgressCallback
 ) -> Iterator[LineCost]:
-    """Yield what each line costs, and call ``on_step`` after it."""
+    """Yield what each line costs, and call ``on_step`` where its room was searched."""
+    cells_of_room = _cells_of_room(plan)
     for index, line in enumerate(lines):
         epsilon_of_one, epsilon_of_all = (
             float(Tight().epsilons(part, [budget.delta])[0])
@@ -185,49 +200,65 @@ def _costs(
         # they may lower the cost of many more releases where they do not lower that of the plan.
         room = capacity_if_known(plan, line.part, budget) if has_capacity else None
         yield LineCost(line, epsilon_of_one, epsilon_of_all, room)
-        on_step()
+        on_step(cells_of_room if has_capacity else 0)
 
 
 def what_if(
     lines: Sequence[PlanLine],
     budget: Budget,
-    on_step: ProgressCallback = lambda: None,
+    on_step: ProgressCallback = lambda steps: None,
     changed_line: int | None = None,
 ) -> WhatIf:
-    """Return the grid; ``on_step`` is called after every cell."""
+    """Return the grid; ``on_step`` is called after every different cell."""
     deltas, noise_factors = _delta_axis(budget), _noise_axis(lines)
-    whole_plan = plan_of(lines)
     # The bounds for upper envelopes make each cell slower, so cells use them only if they lower the
     # plan's own epsilon at two deltas: the largest, and the budget's, or if that is 0 the smallest
     # above it.  Without them a cell may be larger than it could be; it is still an upper bound.
-    with_envelopes = _envelopes_help(whole_plan, (deltas[-1], budget.delta or deltas[1]))
-
-    def counts(count_factor: float) -> tuple[int, ...]:
-        scaled = (scaled_count(line.count, count_factor) for line in lines)
-        return tuple(
-            count if changed_line in (None, index) else lines[index].count
-            for index, count in enumerate(scaled)
+    with_envelopes = _envelopes_help(plan_of(lines), (deltas[-1], budget.delta or deltas[1]))
+    cells = {_cell_key(lines, 1.0, 1.0, changed_line): _exact_cell(plan_of(lines), deltas)}
+    for key, factors in _distinct_cells(lines, changed_line).items():
+        if key not in cells:
+            cells[key] = _cell(lines, *factors, changed_line, deltas, with_envelopes)
+        on_step(1)
+    nothing = (math.nan,) * len(deltas)
+    rows = tuple(
+        tuple(
+            cells.get(_cell_key(lines, noise_factor, count_factor, changed_line), nothing)
+            for count_factor in COUNT_FACTORS
         )
+        for noise_factor in noise_factors
+    )
+    releases = tuple(
+        sum(_cell_key(lines, 1.0, count_factor, changed_line)[1]) for count_factor in COUNT_FACTORS
+    )
+    return WhatIf(noise_factors, COUNT_FACTORS, deltas, releases, rows, changed_line)
 
-    # Small counts are equal at several factors, because they are rounded up.  Their cells are
-    # computed once.
-    cells: dict[tuple[object, ...], tuple[float, ...]] = {
-        (1.0, counts(1.0)): tuple(Tight().epsilon(whole_plan, delta) for delta in deltas)
+
+def _cell_key(
+    lines: Sequence[PlanLine], noise_factor: float, count_factor: float, changed_line: int | None
+) -> tuple[float, tuple[int, ...]]:
+    """Return the noise factor of a cell, and the counts of its lines."""
+    return noise_factor, tuple(
+        scaled_count(line.count, count_factor) if changed_line in (None, index) else line.count
+        for index, line in enumerate(lines)
+    )
+
+
+def _distinct_cells(
+    lines: Sequence[PlanLine], changed_line: int | None
+) -> dict[tuple[float, tuple[int, ...]], tuple[float, float]]:
+    """Return the factors of each different cell: small counts, rounded up, are equal at several.
+
+    Noise that the line does not have is changed in no cell.
+    """
+    part = None if changed_line is None else lines[changed_line].part
+    is_fixed = part is not None and not has_noise_scale(part)
+    noise_factors = (1.0,) if is_fixed else _noise_axis(lines)
+    return {
+        _cell_key(lines, noise_factor, count_factor, changed_line): (noise_factor, count_factor)
+        for noise_factor in noise_factors
+        for count_factor in COUNT_FACTORS
     }
-    rows = []
-    for noise_factor in noise_factors:
-        row = []
-        for count_factor in COUNT_FACTORS:
-            key = (noise_factor, counts(count_factor))
-            if key not in cells:
-                cells[key] = _cell(
-                    lines, noise_factor, count_factor, changed_line, deltas, with_envelopes
-                )
-            row.append(cells[key])
-            on_step()
-        rows.append(tuple(row))
-    releases = tuple(sum(counts(count_factor)) for count_factor in COUNT_FACTORS)
-    return WhatIf(noise_factors, COUNT_FACTORS, deltas, releases, tuple(rows), changed_line)
 
 
 def _cell(
@@ -239,22 +270,22 @@ def _cell(
     with_envelopes: bool,
 ) -> tuple[float, ...]:
     """Return the epsilon of one cell at each delta, NaN where there is no plan or no bound."""
-    nothing = (math.nan,) * len(deltas)
-    part = None if changed_line is None else lines[changed_line].part
-    if noise_factor != 1 and part is not None and not has_noise_scale(part):
-        return nothing
     try:
         plan = plan_of(lines, noise_factor, count_factor, changed_line)
-    except ParameterError:  # a mechanism that has no such noise
-        return nothing
-    try:
         return tuple(Tight().epsilons(plan, deltas, with_envelopes=with_envelopes).tolist())
-    except UnsupportedPlan:
-        return nothing
+    except (ParameterError, UnsupportedPlan):  # a mechanism that has no such noise, or no bound
+        return (math.nan,) * len(deltas)
 
 
-def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
-    """Return whether the bounds for upper envelopes lower the plan's epsilon at one of the deltas.
+@functools.lru_cache(maxsize=1)  # every grid of a page holds it
+def _exact_cell(plan: Plan, deltas: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the epsilon of the plan itself at each delta."""
+    return tuple(Tight().epsilon(plan, delta) for delta in deltas)
+
+
+@functools.lru_cache(maxsize=1)
+def _envelopes_help(plan: Plan, deltas: tuple[float, ...]) -> bool:
+    """Return whether the bounds for upper envelopes are worth their time at one of the deltas.
 
     An upper envelope is a loss above those of many neighbouring pairs, which no pair need attain;
     `Tight` has more bounds for such a loss.
@@ -266,7 +297,7 @@ def _envelopes_help(plan: Plan, deltas: Sequence[float]) -> bool:
     if not any(loss.numerics.is_upper_envelope for loss in losses):
         return False
     without = Tight().epsilons(plan, deltas, with_envelopes=False)
-    return not np.array_equal(Tight().epsilons(plan, deltas), without)
+    return bool(np.any(Tight().epsilons(plan, deltas) < (1 - ENVELOPE_GAIN) * without))
 
 
 def _noise_axis(lines: Sequence[PlanLine]) -> tuple[float, ...]:

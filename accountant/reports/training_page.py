@@ -15,6 +15,7 @@ from typing import final
 from accountant.planning.interpretation import explanation
 from accountant.plans.adjacency import SAMPLING_RELATIONS
 from accountant.reports.html_document import csv_address, render
+from accountant.reports.people_picture import Guesses
 from accountant.reports.svg_axes import LogScale, padded_range
 from accountant.training import words
 from accountant.training.loaders import LOADERS, MEANINGS, TITLES
@@ -89,8 +90,8 @@ def training_page(statement: TrainingStatement, command_line: str = "") -> str:
     csv_rows = [COLUMNS, *([getattr(row, name) for name in COLUMNS] for row in statement.rows)]
     return render(
         "training.html", statement=statement, run=statement.run, words=words, title=TITLES,
-        meaning=meaning, bars=_bars(statement, scale), scale=scale,
-        tables=tables, meanings=MEANINGS, user_unit=USER,
+        meaning=meaning, guesses=Guesses(statement.advantage), infinity=math.inf,
+        bars=_bars(statement, scale), scale=scale, tables=tables, meanings=MEANINGS, user_unit=USER,
         own_costs=[statement.row(relation=relation) for relation in statement.relations],
         saved=csv_address(csv_rows), json_lines=statement.to_json().splitlines(),
         command_line=command_line, version=version("dp-attest"),

@@ -37,7 +37,7 @@ COLUMNS = ("loader", "unit", "relation", "microbatching", "lower", "upper", "not
 @final
 @dataclass(frozen=True)
 class TrainingStatement(StatementFacts):
-    """What a run of DP-SGD costs, in a form that a person can file.  Prints a page of text.
+    """What a run of DP-SGD costs, in a form that a person can file.  Prints ten lines.
 
     `dp_sgd` makes it.
 
@@ -81,22 +81,30 @@ class TrainingStatement(StatementFacts):
         return self.text()
 
     def text(self, all_loaders: bool = False) -> str:
-        """Return the statement as a page of text.
+        """Return the statement as text: about ten lines, or a page.
 
         Parameters
         ----------
         all_loaders : bool
-            Whether to add the table of all loaders, which takes seconds to compute.
+            Whether to give the whole page: with what must be true of the code, and with the table
+            of all loaders, which takes seconds to compute.
 
         Returns
         -------
         str
             Lines of at most 80 characters.
         """
-        lines = ["DP-SGD privacy statement", "", *_filled(words.run_words(self)), ""]
-        lines += [f"    {line}" for line in words.cost_words(self)]
+        costs = [f"    {line}" for line in words.cost_words(self)]
         if self.user_epsilon is not None:
-            lines += [f"    {line}" for line in words.cost_words(self, USER)]
+            user_costs = words.cost_words(self, USER)
+            costs += [f"    {line}" for line in (user_costs if all_loaders else user_costs[:1])]
+        if not all_loaders:
+            run_sentence, sentences = words.short_words(self)
+            lines = [*_filled(run_sentence), *costs]
+            for sentence in sentences:
+                lines += _filled(sentence, 2)
+            return "\n".join(lines)
+        lines = ["DP-SGD privacy statement", "", *_filled(words.run_words(self)), "", *costs]
         lines += ["", *_filled(words.interval_words(self))]
         if self.own_delta:
             lines += _filled("No delta was given: it is examples^-1.1, rounded down to one digit.")
@@ -104,21 +112,19 @@ class TrainingStatement(StatementFacts):
         lines += [""] * bool(words.warnings(self))
         for warning in words.warnings(self):
             lines += _filled(f"! {warning}", 2)
-        if all_loaders:
-            lines += [
-                "",
-                "Epsilon of every loader at the same noise, length and delta (*: of this run)",
-            ]
-            # The table has the largest number of digits, from 4 to 1, that fits the page.
-            tables = [_epsilon_table(self, digits) for digits in (4, 3, 2, 1)]
-            fitting = (table for table in tables if max(map(len, table)) <= WIDTH)
-            lines += ["", *next(fitting, tables[-1])]
+        lines += [
+            "",
+            "Epsilon of every loader at the same noise, length and delta (*: of this run)",
+        ]
+        # The table has the largest number of digits, from 4 to 1, that fits the page.
+        tables = [_epsilon_table(self, digits) for digits in (4, 3, 2, 1)]
+        fitting = (table for table in tables if max(map(len, table)) <= WIDTH)
+        lines += ["", *next(fitting, tables[-1])]
         if self.run.examples_per_user is None:
             lines += ["", *_filled("Users: no bound is possible without examples_per_user.")]
-        if all_loaders:
-            lines.append("")
-            for note in words.notes(self):
-                lines += _filled(note)
+        lines.append("")
+        for note in words.notes(self):
+            lines += _filled(note)
         lines += ["", "Assumptions"]
         for assumption in words.assumptions(self):
             lines += _filled(f"- {assumption}", 2)

@@ -42,6 +42,24 @@ def interval(row: TrainingCost, digits: int = 4) -> str:
     return f"{format_lower(row.lower, digits)}–{upper}" if row.lower else f"≤ {upper}"
 
 
+def short_words(statement: StatementFacts) -> tuple[str, list[str]]:
+    """Return a sentence on the run, and what to know of its number: of each warning the first."""
+    run = statement.run
+    micro = ", microbatches" if run.microbatching else ""
+    run_sentence = (
+        f"DP-SGD, {TITLES[run.loader]}: {run.examples:,} examples, batches of {run.batch:,}, "
+        f"noise multiplier {noise_words(statement)}, {run.taken:,} steps{micro}."
+    )
+    right_percent = format_upper(50 * (1 + statement.advantage), 3)
+    # Where there is no bound, the second sentence of a warning names the remedy.
+    end = "." if math.isfinite(statement.epsilon) else "\0"
+    return run_sentence, [
+        f"An attack on a record guesses right at most {right_percent} % of the time.",
+        *(f"! {warning.partition(f'{end} ')[0].rstrip('.')}." for warning in warnings(statement)),
+        "What must be true of the code, and all loaders: --all-loaders.",
+    ]
+
+
 def run_words(statement: StatementFacts) -> str:
     """Return a paragraph on the run: sizes, noise, length, clipping and loader."""
     run = statement.run
@@ -118,17 +136,18 @@ def interval_words(statement: StatementFacts) -> str:
     if not math.isfinite(row.upper):
         return f"There is no bound of epsilon {relation_words}."
     bounds_words = f"{format_lower(row.lower, 6)} and {format_upper(row.upper, 6)}"
-    sentence = f"The true epsilon of the worst data is between {bounds_words} {relation_words}."
+    sentence = f"For the worst data epsilon lies between {bounds_words} {relation_words}."
     return sentence if row.lower else f"No lower end of the true epsilon is known {relation_words}."
 
 
 def attack_words(statement: StatementFacts) -> str:
     """Return what an attacker who knows all other records can do, at most.
 
-    ``advantage`` is the greatest difference between the chances to be right and to be wrong;
-    ``found_records`` is the greatest true-positive rate at a false-positive rate of 0.1 %.
+    ``advantage`` is the greatest difference between the chances to be right and to be wrong, so
+    that (1 + advantage) / 2 of the guesses are right.  ``found_records`` is the greatest
+    true-positive rate at a false-positive rate of 0.1 %.
     """
-    advantage_percent = format_upper(100 * statement.advantage, 3)
+    right_percent = format_upper(50 * (1 + statement.advantage), 3)
     power_percent = format_upper(100 * statement.found_records, 3)
     guessed_fact = (
         "which of two records is in the data"
@@ -138,9 +157,9 @@ def attack_words(statement: StatementFacts) -> str:
         else "whether a record is in its place or that is blank"
     )
     return (
-        f"An attacker who knows all others and guesses {guessed_fact} is right at most "
-        f"{advantage_percent} percentage points more often than wrong, and finds at most "
-        f"{power_percent} % of those that are, at a false-positive rate of 0.1 %."
+        f"An attacker who knows all others guesses {guessed_fact}. At most {right_percent} % of "
+        f"the guesses are right. At one false alarm in 1,000 the attacker finds at most "
+        f"{power_percent} % of the records."
     )
 
 
@@ -168,8 +187,8 @@ def warnings(statement: StatementFacts) -> list[str]:
     steps_of_passes = math.ceil(run.passes * run.batches)
     if run.loader in SAMPLING and run.steps is None and steps_of_passes > run.taken:
         messages.append(
-            f"Steps are epochs x examples / batch = {run.taken:,}. A loader of {run.batches:,} "
-            f"batches an epoch takes {steps_of_passes:,}: then give steps."
+            f"Count your steps: {run.taken:,} are epochs x examples / batch. A loader of "
+            f"{run.batches:,} batches an epoch takes {steps_of_passes:,}: then give steps."
         )
     return messages
 
@@ -204,7 +223,7 @@ def _removal_warnings(statement: StatementFacts) -> list[str]:
         else "another record takes its place"
     )
     return [
-        f"Without a record the loader cuts other batches: {why}. Blanked, with all others in their "
+        f"A record less changes other batches too: {why}. Blanked, with all others in their "
         f"places, it costs {format_upper(blanked.upper)} (zero-out)."
     ]
 
@@ -213,9 +232,9 @@ def notes(statement: StatementFacts) -> list[str]:
     """Return the notes under the table of all rows: what two numbers, or words, in it mean."""
     run = statement.run
     sentences = [
-        "Two numbers: the truth for the worst data lies between them; quote the larger. Of a "
-        "truncated batch it is taken to be seen whether it is full; replaced records and users of "
-        "random allocation are bounded by group privacy."
+        "Two numbers: the truth for the worst data lies between them; quote the larger. The "
+        "attacker is assumed to see whether a truncated batch is full. Replaced records and users "
+        "of random allocation are bounded by group privacy."
     ]
     if any(interval(row) == UNKNOWN for row in statement.rows):
         sentences.append("No theorem known: no bound is proved, or it is out of reach.")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 CLAIMED = "Claimed"  # the kind of a mechanism that stands with the loss that it claims
-WHICH = "`python -m accountant verify --mechanisms` says which claims it proves"
+WHICH = "`dp-attest account verify --mechanisms` says which claims it proves"
 MOST_SHOWN = 8  # elements of a list that are printed
 MOST_LEVELS = 200  # levels of nested tables and lists; recursion over so many is safe
 OPTIONAL_FIELDS = {"relation"}  # of a claim, besides its kind, mechanism and loss

@@ -28,14 +28,17 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from accountant.ledger.chunks import Chunks
+from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from accountant.plans.plan import Repeat
+from algorithms.base.clipped_gradient_descent import FeatureMap, clipped_lengths
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.row_blocks import (
     clipped_rows,
+    row_blocks,
     row_lengths,
     row_products,
     same_memory,
@@ -43,9 +46,9 @@ from algorithms.base.row_blocks import (
     weighted_row_sum,
 )
 
-# These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
-# Any values give a private plan; `vector_sensitivity` counts with the weight.  "Signal" is the
-# number that `signal_length` returns.
+# These constants were chosen once, on training parts of data sets: docs/proofs/linear_regression.md
+# says how.  Any values give a private plan; `vector_sensitivity` counts with the weight.  "Signal"
+# is the number that `signal_length` returns.
 SHARE_WEIGHT = 0.3  # weight k of the two shares next to a gradient of length at most 1
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
 # at larger signals, and never less than LEAST_UNCLIPPED; see `schedule`.
@@ -156,11 +159,11 @@ class BlockVector:
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return the summed clipped gradient, its last coordinate the intercept's, and two shares.
 
-        A block is (rows, targets), or (rows, targets, lengths): then the rows are already clipped,
-        and ``lengths`` are theirs with the constant feature.
+        A block is (rows, targets), or (rows, targets, lengths), where the lengths are those of the
+        clipped rows with the constant feature.
         """
         rows, targets, *stored_lengths = block
-        rows = rows if stored_lengths else clipped_rows(rows, self.x_bound)
+        rows = clipped_rows(rows, self.x_bound) if self.x_bound < math.inf else rows
         lengths = stored_lengths[0] if stored_lengths else row_lengths(rows, self.intercept)
         weights = self.theta[:-1] if self.intercept else self.theta
         predictions = row_products(rows, weights)
@@ -191,23 +194,30 @@ class MeanVector:
         self._records, self._executor = records, executor
         self._work = partial(BlockVector, **bounds)
         self._x_bound, self._intercept = bounds["x_bound"], bounds["intercept"]
-        self._prepared: tuple[Any, Any] | None = None
+        self._prepared: tuple[Any, tuple[Any, Array, float]] | None = None
         self.theta, self.norm = np.empty(0), 1.0
 
     def __call__(self, data: Any) -> Array:
-        """Return one vector.
-
-        Rows of an array are clipped, and their lengths computed, in the first round only.
-        """
-        features = first_array(data)
+        """Return one vector; lengths of an array's rows are computed in the first round only."""
+        features, x_bound = first_array(data), self._x_bound
         if not isinstance(features, Chunks):  # Chunks may hold other rows when they are read again.
             if self._prepared is None or not same_memory(self._prepared[0], features):
-                rows = clipped_rows(features, self._x_bound)
-                self._prepared = features, (rows, row_lengths(rows, self._intercept))
-            rows, lengths = self._prepared[1]
+                # Dense rows beyond the bound are clipped in every round: a copy of all of them
+                # would take as much memory as the data.
+                rows = (
+                    features
+                    if isinstance(features, np.ndarray)
+                    else clipped_rows(features, x_bound)
+                )
+                clips = rows.max() > x_bound or rows.min() < -x_bound
+                work = partial(clipped_lengths, FeatureMap(x_bound, self._intercept))
+                blocks = (rows[block_rows] for block_rows in row_blocks(rows))
+                lengths = np.concatenate(list(map_in_order(work, blocks, self._executor)))
+                self._prepared = features, (rows, lengths, x_bound if clips else math.inf)
+            rows, lengths, x_bound = self._prepared[1]
             data = (rows, data[1], lengths)
-        work = self._work(theta=self.theta, norm=self.norm)
-        return sum_over_blocks(work, data, self._executor) / self._records
+        gradient = self._work(theta=self.theta, norm=self.norm, x_bound=x_bound)
+        return sum_over_blocks(gradient, data, self._executor) / self._records
 
 
 def descend_adaptively(

@@ -21,7 +21,7 @@ from algorithms.base.fit_data import cells_of
 
 REMEDY = (
     "a list of all labels that may occur, classes=[...]: which of them do occur is private (None "
-    "is enough for boolean labels)"
+    "is enough for boolean labels); for numbers to predict take a regressor, or loss='squared'"
 )
 
 

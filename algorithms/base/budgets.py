@@ -24,11 +24,16 @@ import numpy as np
 
 from accountant.accountants.budget import Budget
 from accountant.accountants.tight import Tight
-from accountant.errors import BudgetExceeded, ParameterError, UnsupportedPlan
+from accountant.domains import warn_of_large_delta
+from accountant.errors import (
+    BudgetExceeded,
+    ParameterError,
+    UnsupportedPlan,
+)
 from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.filters import Filter, FilterMeter
 from accountant.ledger.gate import QUESTION, answering
-from accountant.ledger.ledger import Ledger, warn_of_large_delta
+from accountant.ledger.ledger import Ledger
 from accountant.ledger.private_data import first_array
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat

@@ -7,7 +7,7 @@ A fit checks its data, makes a plan of all releases, pays for the plan, and gets
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from concurrent.futures import Executor
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -24,6 +24,7 @@ from algorithms.base.budgets import Spending, open_ledger
 from algorithms.base.fit_data import fills_features
 from algorithms.base.non_private import checked_epsilon, has_no_privacy, warn_not_private
 from algorithms.base.signal import warn_no_signal
+from dp_attest.calls import TeachingClass
 
 PlanT = TypeVar("PlanT", bound=Plan)
 
@@ -31,7 +32,7 @@ PlanT = TypeVar("PlanT", bound=Plan)
 # A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks
 # for.  Estimators are equal to themselves alone, and scikit-learn shows them, hence eq=False and
 # repr=False.
-class PrivateEstimator(BaseEstimator, ABC):
+class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
     """An estimator that is fitted through a ledger.
 
     A subclass defines `plan` and `run`; its ``fit`` checks the data, makes the plan, and runs the
@@ -127,7 +128,10 @@ class PrivateEstimator(BaseEstimator, ABC):
             noise += "; noise exceeds any signal at this shape"
         protected = self._fitted_adjacency.difference
         guarantee = f"{format_guarantee(epsilon, self.delta)}: {protected}"
-        return f"{type(self).__name__}: {guarantee}" + (f"; {noise}" if noise else "")
+        values = {name: getattr(self, name, None) for name in ("x_bound", "y_bound", "row_bound")}
+        stated = ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
+        clipped = f"records are clipped to {stated}" if stated and " clipped" not in noise else ""
+        return f"{type(self).__name__}: {'; '.join(filter(None, (guarantee, noise, clipped)))}"
 
     def _noise_summary(self) -> str:
         """Return a description of the noise; empty if there is none."""
@@ -285,7 +289,8 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         ----------
         X : array_like, sparse array or Chunks
             Features of shape (records, features); may be a memory map.  With y None, `Chunks`
-            that read pairs (X, y) anew every round: a block of them is in memory at a time.
+            of pairs (X, y): private ones of 2**28 bytes or less are read once into memory, larger
+            ones anew every round, with a block of them in memory at a time.
         y : array_like of shape (records,) or None
             Targets; None if X gives the pairs.
         executor : concurrent.futures.Executor or None

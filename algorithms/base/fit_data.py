@@ -104,7 +104,10 @@ def validated_fit_data(
         estimator.n_features_in_ = X.shape[1]
         # whether features, and whether targets, are filled
         fills = fills_features(estimator), not (labels or _is_not_private(estimator))
-        return X.mapped(partial(_pair_of_floats, fills), X.shape), None
+        pairs = X.mapped(partial(_pair_of_floats, fills), X.shape)
+        if isinstance(pairs, Chunks):
+            pairs.takes_arrays = True
+        return pairs, None
     if hasattr(y, "tocsr"):
         raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
     X, y = validated_data(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")

@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from accountant.errors import ParameterError
+from dp_attest.calls import TeachingClass
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,7 +88,10 @@ def renamed_parameters(**new_names: str) -> Callable[[type[EstimatorT]], type[Es
         name, cls._new_names = cls.__name__, new_names
         for method in ("__init__", "set_params"):
             if hasattr(cls, method):
-                setattr(cls, method, _accepting_old_names(getattr(cls, method), name, new_names))
+                # a constructor is called by `TeachingClass`, one function further out
+                further = int(method == "__init__" and isinstance(cls, TeachingClass))
+                accepting = _accepting_old_names(getattr(cls, method), name, new_names, 4 + further)
+                setattr(cls, method, accepting)
         for old, new in new_names.items():
             setattr(cls, old, renamed_attribute(name, old, new))
         restored = getattr(cls, "__setstate__", None)
@@ -113,13 +117,13 @@ def _restoring_old_names(
 
 
 def _accepting_old_names(
-    function: Callable[P, R], owner: str, new_names: dict[str, str]
+    function: Callable[P, R], owner: str, new_names: dict[str, str], stacklevel: int = 4
 ) -> Callable[P, R]:
     """Return the function, which also accepts the old names; its signature has the new ones."""
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> R:
-        return function(*args, **_under_new_names(owner, kwargs, new_names))
+        return function(*args, **_under_new_names(owner, kwargs, new_names, stacklevel))
 
     return cast("Callable[P, R]", renaming)
 
@@ -144,15 +148,15 @@ def settings_under_new_names(estimator: Any, settings: dict[str, Any]) -> dict[s
 
 
 def _under_new_names(
-    owner: str, arguments: dict[str, Any], new_names: dict[str, str]
+    owner: str, arguments: dict[str, Any], new_names: dict[str, str], stacklevel: int = 4
 ) -> dict[str, Any]:
-    """Return the arguments under their new names; warn two functions further out."""
+    """Return the arguments under their new names; by default warn two functions further out."""
     renamed = {key: value for key, value in arguments.items() if key not in new_names}
     for old in [key for key in arguments if key in new_names]:
         new, value = new_names[old], arguments[old]
         if new in arguments:
             raise ParameterError(old, value, f"left out where {new} is given")
-        _warn_of_old_name(owner, old, new, stacklevel=4)
+        _warn_of_old_name(owner, old, new, stacklevel)
         renamed[new] = value
     return renamed
 

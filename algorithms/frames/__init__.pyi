@@ -1,6 +1,9 @@
 """The public names; `lazy_loader` reads where each one lies, and loads it when asked for."""
 
 from .answer import Answer as Answer
+from .bounds_query import BoundsAnswer as BoundsAnswer
+from .bounds_query import BoundsQuery as BoundsQuery
+from .bounds_query import bounds as bounds
 from .columns.dates import Date as Date
 from .columns.keys import Key as Key
 from .columns.labels import Category as Category

@@ -55,11 +55,15 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Statistic(ABC):
-    """A statistic of the rows of a cell."""
+    """A statistic of the rows of a cell.
+
+    ``weight`` is a column of weights, none negative, or None where each row counts once.
+    """
 
     name: ClassVar[str]
 
     column: str | None
+    weight: str | None = None
 
     def check(self, schema: Schema) -> None:
         """Refuse a column that the statistic does not exist for."""
@@ -87,7 +91,40 @@ class Statistic(ABC):
 
     def moved(self, schema: Schema, noise: str, cells: int) -> Sensitivities:
         """Return how far one person moves the sums of ``cells`` cells."""
-        return sensitivities(self.basis(schema, noise), schema, cells)
+        basis = self.basis(schema, noise)
+        moved = sensitivities(basis, schema, cells)
+        if self.weight is None:
+            return moved
+        # A weight puts what a row adds nearer to 0, and rounds each of its numbers by less than 1.
+        rounded = 2 * schema.rows_per_person
+        return Sensitivities(
+            moved.l1 + rounded * basis.size, round_up(moved.l2 + rounded * basis.size**0.5)
+        )
+
+    def largest_weight(self, schema: Schema) -> float:
+        """Return the public bound on the weight of a row; 1 where each row counts once."""
+        if self.weight is None:
+            return 1.0
+        kind = schema.kind(self.weight)
+        if not isinstance(kind, Number | Integer) or kind.low < 0:
+            allowed = "a Number or an Integer from 0 on, whose upper bound is that of a weight"
+            raise ParameterError(f"column {self.weight!r}", kind, allowed)
+        return float(kind.high)
+
+    def row_numbers(self, values: Any, weights: Any, schema: Schema, noise: str) -> list[Any]:
+        """Return what is added up in each row: `contributions`, or the basis times the weight.
+
+        Weights count as shares of the largest one.
+        """
+        parts = self.contributions(values, schema, noise)
+        if self.weight is None:
+            return parts
+        share = weights * (1 / self.largest_weight(schema))
+        mixing = self.mixed(np.eye(len(parts), dtype=np.int64), noise).tolist()
+        return [
+            whole(share * sum(factor * part for factor, part in zip(factors, parts, strict=True)))
+            for factors in mixing
+        ]
 
     def mixed(self, sums: NDArray[np.int64], noise: str) -> NDArray[np.int64]:
         """Return the sums of the basis from those of `contributions`, a column for each cell.
@@ -120,12 +157,13 @@ class Count(Statistic):
             schema.kind(self.column)
 
     def basis(self, schema: Schema, noise: str) -> Basis:
-        """Return the basis of a single sum, to which each row adds 1."""
-        return Basis([(1,)], 1.0)
+        """Return the basis of a single sum, to which each row adds 1, or its weight in steps."""
+        (steps,) = self.contributions(None, schema, noise)
+        return Basis([(steps,)], self.largest_weight(schema) / steps)
 
     def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
-        """Return 1."""
-        return [1]
+        """Return 1, or 1 in steps where rows have weights."""
+        return [1 if self.weight is None else STEPS]
 
 
 @final
@@ -139,13 +177,17 @@ class Persons(Statistic):
         """Return the basis of a single sum, to which each person adds 1."""
         return Basis([(1,)], 1.0)
 
+    def check(self, schema: Schema) -> None:
+        """Refuse rows that are joined from those of several persons."""
+        schema.check_persons("count(...), which counts joined rows")
+
     def contributions(self, values: Any, schema: Schema, noise: str) -> list[Any]:
         """Return 1."""
         return [1]
 
     def moved(self, schema: Schema, noise: str, cells: int) -> Sensitivities:
         """Return how many cells a person has, at most; of who is exchanged those of both."""
-        exchanged = schema.relation is Adjacency.REPLACE_ONE
+        exchanged = schema.row_relation is Adjacency.REPLACE_ONE
         moved = min(cells, schema.groups * (2 if exchanged else 1))
         root = math.isqrt(moved)
         return Sensitivities(moved, float(root) if root**2 == moved else round_up(moved**0.5))
@@ -161,10 +203,14 @@ class Sum(Statistic):
     def basis(self, schema: Schema, noise: str) -> Basis:
         """Return the bounds in steps; the steps of whole numbers are 1."""
         ends = [int(self._steps(float(end), schema)) for end in self._bounds(schema)]
-        return Basis([(end,) for end in ends if end], self._unit(schema))
+        unit = self._unit(schema) * self.largest_weight(schema)
+        return Basis([(end,) for end in ends if end], unit)
+
+    def _whole(self, schema: Schema) -> bool:
+        return isinstance(schema.kind(self.column), Integer) and self.weight is None
 
     def _unit(self, schema: Schema) -> float:
-        if isinstance(schema.kind(self.column), Integer):
+        if self._whole(schema):
             return 1.0
         return max(map(abs, self._bounds(schema))) / STEPS  # above 0, as the bounds differ
 
@@ -175,7 +221,7 @@ class Sum(Statistic):
         which are computed here too, and on which the sensitivity rests.
         """
         # Not "if the unit is 1": that of a Number with the bound 2^30 is 1 too.
-        if isinstance(schema.kind(self.column), Integer):
+        if self._whole(schema):
             return values
         unit = self._unit(schema)
         # The reciprocal of the smallest units overflows.
@@ -203,7 +249,7 @@ def sensitivities(basis: Basis, schema: Schema, cells: int) -> Sensitivities:
     rows, vertices = schema.rows_per_person, [*basis.vertices, (0,) * basis.size]
     l1 = max(sum(map(abs, v)) for v in vertices)
     square = max(sum(x * x for x in v) for v in vertices)
-    if schema.relation is Adjacency.REPLACE_ONE:
+    if schema.row_relation is Adjacency.REPLACE_ONE:
         for before, after in itertools.combinations(vertices, 2):
             moves = [a - b for a, b in zip(before, after, strict=True)]
             l1 = max(l1, sum(map(abs, moves)))

@@ -39,12 +39,16 @@ def cell_sums(
     if isinstance(statistic, Persons):
         counts = persons_in_cells(frame, reading, keys)
         return counts if counts.size > 1 else int(counts[0])
-    column = None if statistic.column is None else reading.values[statistic.column]
-    contributions = statistic.contributions(column, reading.schema, kind)
+    column, weights = (
+        None if name is None else reading.values[name]
+        for name in (statistic.column, statistic.weight)
+    )
+    contributions = statistic.row_numbers(column, weights, reading.schema, kind)
     # Of a mean, say, the contributions are 1 and t.  From their sums `mixed` makes those of 1 - t
     # and t, which are the basis.
     sums = summed_in_cells(frame, reading, keys, contributions)
-    cell_values = statistic.mixed(sums, kind).T.ravel()
+    mixed = sums if statistic.weight is not None else statistic.mixed(sums, kind)
+    cell_values = mixed.T.ravel()
     return cell_values if cell_values.size > 1 else int(cell_values[0])
 
 

@@ -23,6 +23,7 @@ from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.ledger.gate import Gate
 from algorithms.frames.answer import Answer
+from algorithms.frames.bases import Count, Persons
 from algorithms.frames.cells import MOST_CELLS, Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.keys import Key, SelectedKeys
 from algorithms.frames.noise_tails import Noise
@@ -135,7 +136,7 @@ def released_by_keys(
     names = kept_keys(query, key, ledger, selection, schema, facts, MOST_CELLS)
     public = with_keys(schema, key, names)
     # Where no key is kept, the noise is released on a zero, because the plan contains this release.
-    exact_sums = unseen(lambda frame: query.sums(frame, public, "laplace") if names else 0)
+    exact_sums = unseen(lambda frame: sums_by_keys(query, frame, key, public, names))
     numbers = (
         math.prod(table_shape(query.keys, public)) * query.statistic.basis(public, "laplace").size
     )
@@ -143,6 +144,50 @@ def released_by_keys(
     noisy = np.atleast_1d(ledger.release(noise, exact_sums, shape=shape))
     released = noisy if names else noisy[:0]
     return Answer(str(query), query.statistic, query.keys, public, noise, released, facts.backend)
+
+
+def sums_by_keys(query: Any, frame: Any, key: str, public: Schema, names: list[Any]) -> Any:
+    """Return the exact sums of the selected keys; 0 where there are none."""
+    if not names or not isinstance(query.statistic, Count | Persons) or len(query.keys) > 1:
+        return query.sums(frame, public, "laplace") if names else 0
+    counted = counts_of_distinct(query, frame, key, public)
+    if counted is None:
+        return query.sums(frame, public, "laplace")
+    rows = dict(zip(counted.keys.tolist(), counted.counts.tolist(), strict=True))
+    counts = [rows.get(str(name), 0) for name in names]
+    return np.asarray(counts) if len(counts) > 1 else counts[0]
+
+
+def counts_of_distinct(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts | None:
+    """Return how many rows have each key, where each row is a person and nothing else is asked.
+
+    The engine counts equal cells, and only distinct ones are read as texts.  The result is None of
+    other questions, of frames that are not in memory, and of columns of Python objects.
+    """
+    from algorithms.frames.rows import Reading
+    from algorithms.frames.sources import COUNT, prepared
+
+    reading = Reading(query.used, query.where, schema)
+    if schema.person is not None or query.where is not None or list(reading.columns) != ["c0"]:
+        return None
+    table: Any = nw.from_native(frame, pass_through=True, eager_only=True)
+    if not isinstance(table, nw.DataFrame):
+        return None
+    cells = table[key]
+    native_type: Any = getattr(cells.to_native(), "dtype", None)
+    if getattr(native_type, "hasobject", False) or not (
+        cells.dtype.is_integer() or cells.dtype == nw.String
+    ):
+        return None
+    distinct = table.group_by(key, drop_null_keys=True).agg(nw.len().alias(COUNT))
+    texts = reading.read(prepared(distinct.select(key).to_native(), reading))
+    present = Key().present(nw.col("c0"))
+    columns = texts.select("c0", present=present).collect()
+    is_key = columns["present"].to_numpy().astype(bool)
+    names, index = np.unique(columns["c0"].to_numpy()[is_key].astype(str), return_inverse=True)
+    counts = np.zeros(names.size, dtype=np.int64)
+    np.add.at(counts, index, distinct[COUNT].to_numpy()[is_key].astype(np.int64))
+    return KeyCounts(names, counts)
 
 
 def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
@@ -154,6 +199,8 @@ def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
     from algorithms.frames.rows import Reading
     from algorithms.frames.sources import COUNT, grouped, once_a_person, source_of
 
+    if (counted := counts_of_distinct(query, frame, key, schema)) is not None:
+        return counted
     reading = Reading(query.used, query.where, schema)
     keys_each = keys_per_person(key, schema)
     groups, same = {"key": reading.values[key]}, {"key": nw.col("key")}

@@ -146,7 +146,7 @@ class QuantileQuery(Question[ListedAnswer]):
     def _all_count(self, schema: Schema) -> bool:
         """Return whether the number of rows is public: each is a person, and all of them count."""
         every = schema.person is None and schema.kind(self.column).missing != DROP
-        exchanged = schema.relation is Adjacency.REPLACE_ONE
+        exchanged = schema.relation is Adjacency.REPLACE_ONE and schema.joined is None
         return every and exchanged and not self.keys and self.where is None
 
     def _planned(self, schema: Schema) -> Plan:
@@ -160,7 +160,7 @@ class QuantileQuery(Question[ListedAnswer]):
             selection, key_query, public = self._by_keys(key, schema)
             steps = key_query.plan(public).leaves()
             return Sequential([selection, *steps])
-        row_move = 1.0 if schema.relation is Adjacency.REPLACE_ONE else 0.5
+        row_move = 1.0 if schema.row_relation is Adjacency.REPLACE_ONE else 0.5
         sensitivity = schema.rows_per_person * row_move
         end_scales, counts, remaining_epsilon = self._ends(schema), list[Any](), self._epsilon
         if end_scales is not None and not self._all_count(schema):

@@ -15,11 +15,12 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
+from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.answer import Answer
-from algorithms.frames.bases import Statistic
+from algorithms.frames.bases import Count, Persons, Statistic
 from algorithms.frames.cells import Axis, shape_of_sums, table_shape
 from algorithms.frames.columns.kinds import DROP
 from algorithms.frames.conditions import Condition
@@ -75,7 +76,8 @@ class FrameQuery(Question[Answer]):
     @property
     def used(self) -> tuple[str, ...]:
         """The columns that it reads, but the one that names persons."""
-        return self._used(self.statistic.column)
+        names = [*self._used(self.statistic.column), self.statistic.weight]
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def _cost(self) -> Guarantee:
@@ -84,6 +86,42 @@ class FrameQuery(Question[Answer]):
     def _check_own(self, schema: Schema) -> None:
         """Refuse a column of a kind that the statistic cannot be asked of."""
         self.statistic.check(schema)
+        unit = self.statistic.largest_weight(schema) * self.statistic.basis(schema, "laplace").unit
+        if not 0 < unit < math.inf:
+            allowed = "with bounds on weights and numbers whose product is below 1e300"
+            raise ParameterError("weighted_by", self.statistic.weight, allowed)
+
+    def weighted_by(self, column: str) -> FrameQuery:
+        """Return the question with rows that count by weights: their sums, or weighted means.
+
+        Parameters
+        ----------
+        column : str
+            A Number or an Integer from 0 on, whose upper bound is the public one of a weight.
+
+        Returns
+        -------
+        FrameQuery
+            A person moves it by no more than rows of the largest weight do.
+
+        Examples
+        --------
+        >>> from algorithms.frames import Number, Schema, mean
+        >>> schema = Schema({"age": Number(0, 100), "weight": Number(0, 4)})
+        >>> print(mean("age", epsilon=1.0).weighted_by("weight").explain(schema))
+        mean of age weighted by weight
+          age: clipped to 0 .. 100, rows without one do not count
+          weight: clipped to 0 .. 4, rows without one do not count
+          neighbours: one person more or less (each row is a person)
+          DiscreteLaplace noise of scale 1 rows of weight 4
+          costs epsilon 1
+        """
+        if not isinstance(column, str) or not column:
+            raise ParameterError("weighted_by", type(column), "the name of a column of weights")
+        if isinstance(self.statistic, Persons) or self.statistic.weight is not None:
+            raise ParameterError("weighted_by", column, f"left out: {self} takes no other weight")
+        statistic = dataclasses.replace(self.statistic, weight=column)
+        return dataclasses.replace(self, statistic=statistic)
 
     def mechanism(self, schema: Schema) -> Noise:
         """Return the mechanism that releases it: of those that are allowed, the least error.
@@ -130,10 +168,17 @@ class FrameQuery(Question[Answer]):
             A moment of all rows knows their number if persons are exchanged and have a row each.
         """
         column = self.statistic.column
-        if not isinstance(self.statistic, Moment) or self.keys or self.where is not None:
+        weighted = self.statistic.weight is not None
+        if (
+            weighted
+            or not isinstance(self.statistic, Moment)
+            or self.keys
+            or self.where is not None
+        ):
             return self.statistic
         all_count = schema.person is None and schema.kind(column).missing != DROP
-        public = all_count and schema.relation is Adjacency.REPLACE_ONE
+        exchanged = schema.relation is Adjacency.REPLACE_ONE and schema.joined is None
+        public = all_count and exchanged
         return dataclasses.replace(self.statistic, public_rows=public)
 
     def _planned(self, schema: Schema) -> Plan:
@@ -157,12 +202,18 @@ class FrameQuery(Question[Answer]):
         kind = type(mechanism).__name__
         is_sum = self.statistic.name == "sum"
         counted = "persons" if self.statistic.name == "persons" else "rows"
+        if self.statistic.weight is not None and not isinstance(self.statistic, Count):
+            counted += f" of weight {self.statistic.largest_weight(schema):g}"
+        elif self.statistic.weight is not None:
+            counted = f"on the sum of {self.statistic.weight}"
         of_what = f"on the sum of {self.statistic.column}" if is_sum else counted
         yield f"{kind} noise of scale {mechanism.scale * unit:.6g} {of_what}"
 
     def __str__(self) -> str:
         column = self.statistic.column
-        return self._words(self.statistic.name + ("" if column is None else f" of {column}"))
+        title = self.statistic.name + ("" if column is None else f" of {column}")
+        weight = self.statistic.weight
+        return self._words(title + ("" if weight is None else f" weighted by {weight}"))
 
     def _released(
         self, ledger: Any, schema: Schema, steps: list[Any], facts: FrameFacts, label: str | None

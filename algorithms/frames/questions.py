@@ -19,6 +19,7 @@ from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Sequential
 from algorithms.frames.cells import Axis, keys_of, table_shape
 from algorithms.frames.columns.keys import Key
+from algorithms.frames.columns.numbers import Number
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.schema import HASH, Schema
@@ -31,7 +32,8 @@ class Question(ABC, Generic[Released]):
     """A question to a frame: a plan before any data, and a release through a ledger.
 
     ``keys`` are the axes by which rows are sorted into cells, ``where`` is the condition on rows
-    that count, and ``by_private_keys`` says whether the keys of one axis may be private.
+    that count, ``by_private_keys`` says whether the keys of one axis may be private, and
+    ``finds_bounds`` whether a column may have unknown bounds.
     """
 
     __slots__ = ()
@@ -40,6 +42,7 @@ class Question(ABC, Generic[Released]):
     keys: tuple[Axis, ...]
     where: Condition | None
     by_private_keys: ClassVar[bool] = False
+    finds_bounds: ClassVar[bool] = False
 
     # Which persons each ledger protects, as its first question said.
     _units: ClassVar[weakref.WeakKeyDictionary[Gate, str]] = weakref.WeakKeyDictionary()
@@ -104,6 +107,11 @@ class Question(ABC, Generic[Released]):
             if name in cells:
                 allowed = f"a Category here: by private keys {BY_KEYS} are asked"
             raise ParameterError(f"column {name!r}", schema.kind(name), allowed)
+        in_listed_bins = {key.column for key in self.keys if isinstance(key.bins, tuple)}
+        for name in () if self.finds_bounds else set(schema.sources(self.used)) - in_listed_bins:
+            if isinstance(kind := schema.kind(name), Number) and kind.is_unknown:
+                allowed = f"with bounds: bounds({name!r}, epsilon=0.1) finds some in private"
+                raise ParameterError(f"column {name!r}", "Number.unknown()", allowed)
         table_shape(self.keys, schema)
         if self.where is not None:
             self.where.check(schema)
@@ -140,6 +148,8 @@ class Question(ABC, Generic[Released]):
         """
         steps: list[Any] = list(self.plan(schema).leaves())
         lines = [str(self), *(f"{name}: {schema.rule(name)}" for name in self.used)]
+        if schema.joined is not None:
+            lines.append(str(schema.joined))
         if schema.person is not None:
             rows, few = schema.rows_per_person, ""
             if schema.groups_per_person is not None and self.group_axes:

@@ -19,7 +19,9 @@ import narwhals as nw
 from algorithms.frames.columns.dates import Date, days_since
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import DROP, ColumnKind, whole
+from algorithms.frames.columns.lookups import JoinKey
 from algorithms.frames.conditions import Condition
+from algorithms.frames.formulas import Formula
 from algorithms.frames.schema import HASH, Schema
 
 PRIME = 2**31 - 1  # products of numbers below it are below 2^62
@@ -43,26 +45,32 @@ class Reading(NamedTuple):
         schema = self.schema
         values = {name: nw.col(f"c{i}") for i, name in enumerate(schema.sources(self.used))}
         missing = {n: nw.col(f"n{i}") for i, n in enumerate(schema.asked_missing(self.used))}
-        for name in set(self.used) & set(schema.formulas):
-            values[name] = schema.formulas[name].value(values, missing)
+        for name in self.used:
+            if isinstance(derived := schema.formulas.get(name), Formula):
+                values[name] = derived.value(values, missing)
         return values
 
     @property
     def kinds(self) -> dict[str, ColumnKind]:
         """The kinds of the columns that are read, by the names that they get."""
-        return {c: self.schema.kind(n) for c, n in self.columns.items() if c[0] in "cn"}
+        return {c: self.schema.read_from(n)[1] for c, n in self.read_for.items()}
 
     @property
     def columns(self) -> dict[str, str]:
         """The columns of the frame that are read, by the names that they get."""
-        columns = {f"c{i}": name for i, name in enumerate(self.schema.sources(self.used))}
-        missing = self.schema.asked_missing(self.used)
-        columns |= {f"n{i}": name for i, name in enumerate(missing)}
+        columns = {c: self.schema.read_from(name)[0] for c, name in self.read_for.items()}
         if self.schema.person is not None:
             columns[PERSON] = self.schema.person
             if self.schema.order not in {None, HASH}:
                 columns[ORDER] = self.schema.order
         return columns
+
+    @property
+    def read_for(self) -> dict[str, str]:
+        """The columns for which some are read, by the names that these get."""
+        columns = {f"c{i}": name for i, name in enumerate(self.schema.sources(self.used))}
+        missing = self.schema.asked_missing(self.used)
+        return columns | {f"n{i}": name for i, name in enumerate(missing)}
 
     @property
     def places_rows(self) -> bool:
@@ -106,15 +114,11 @@ class Reading(NamedTuple):
         """Return the first rows of each person, with their rank; all where each row is a person."""
         if self.schema.person is None:
             return rows
-        types = rows.collect_schema()
-        names = types.names()
+        names = rows.collect_schema().names()
         order = [name for name in (WITHOUT, PLACE) if name in names]
         if order != [PLACE]:  # rows of one place, or of none, are ordered by a hash, then by values
             columns = [name for name in names if name not in {PERSON, PLACE, WITHOUT}]
-            rows, order = (
-                rows.with_columns(hash=self._hash(types[PERSON])),
-                [*order, "hash", *columns],
-            )
+            rows, order = self.hashed(rows), [*order, HASH, *columns]
         if self.schema.groups_per_person is None or not self.groups:
             return first_rows(rows, order, self.schema.rows_per_person)
         # All rows are ranked, then the first groups of each person, and the first rows of each.
@@ -126,17 +130,17 @@ class Reading(NamedTuple):
         placed = joined.rename({RANK: "ranked"})
         return first_rows(placed, ["ranked"], limit, [PERSON, *self.groups])
 
-    def _hash(self, named: Any) -> nw.Expr:
-        """Return a hash of what a row has, in arithmetic of whole numbers that engines share.
+    def hashed(self, rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        """Return rows with a hash of what they have, in whole numbers that engines share.
 
-        It differs from person to person where those are whole numbers, which ``named`` says.
+        It differs from person to person where those are named by whole numbers.
         """
-        code = nw.lit(1, nw.Int64)
+        named, code = rows.collect_schema().get(PERSON, nw.String()), nw.lit(1, nw.Int64)
         if named.is_integer() and named not in {nw.UInt64, nw.UInt128, nw.Int128}:
             code = nw.col(PERSON).cast(nw.Int64) % PRIME
         for name, value in self.values.items():
             kind = self.schema.kind(name)
-            if isinstance(kind, Key):
+            if isinstance(kind, Key | JoinKey):
                 continue  # equal hashes are ordered by the keys themselves
             if kind.bounds is None:
                 number = label_code(value, kind.texts, 0)
@@ -145,7 +149,7 @@ class Reading(NamedTuple):
                 number = whole((value / 2 - low / 2) / (high / 2 - low / 2) * (PRIME - 1))
             code = (code * 1_103_515_245 + number.cast(nw.Int64)) % PRIME
             code = (code * code + 12_345) % PRIME
-        return code
+        return rows.with_columns(code.alias(HASH))
 
 
 def label_code(value: nw.Expr, texts: Sequence[str | float], first: int) -> nw.Expr:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
@@ -20,10 +20,14 @@ from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import NUMBERS, TEXTS, ColumnKind
 from algorithms.frames.columns.labels import Category, Flag
+from algorithms.frames.columns.lookups import JoinKey, LookedUp
 from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.formulas import MISSING as MISSING_VALUE
 from algorithms.frames.formulas import Formula
 from dp_attest.public_names import nearest_name
+
+if TYPE_CHECKING:
+    from algorithms.frames.joins import PrivateJoin
 
 ROWS = IntegerRange(1, 2**20)
 HASH = "hash"  # rows of a person are in the order of a hash of what they have
@@ -73,7 +77,9 @@ class Schema:
         Quantiles, the selection of keys, and questions without groups take the first rows, as many
         as the product.
     formulas : dict, optional
-        What columns follow from, by name; `derive` gives it, with their kinds.
+        What columns follow from, by name; `derive` and `join_public` give it, with their kinds.
+    joined : PrivateJoin, optional
+        Which two private tables the rows are from; `join_private` gives it.
 
     Examples
     --------
@@ -90,7 +96,8 @@ class Schema:
     relation: Adjacency
     order: str | None
     groups_per_person: int | None
-    formulas: Mapping[str, Formula]
+    formulas: Mapping[str, Formula | LookedUp | JoinKey]
+    joined: PrivateJoin | None
 
     def __init__(
         self,
@@ -101,7 +108,8 @@ class Schema:
         order: str | None = None,
         groups_per_person: int | None = None,
         rows_per_person_and_group: int | None = None,
-        formulas: Mapping[str, Formula] = MappingProxyType({}),
+        formulas: Mapping[str, Formula | LookedUp | JoinKey] = MappingProxyType({}),
+        joined: PrivateJoin | None = None,
     ) -> None:
         allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
@@ -119,7 +127,7 @@ class Schema:
             groups = ROWS.check("groups_per_person", groups_per_person)
             group_rows = ROWS.check("rows_per_person_and_group", rows_per_person_and_group or 1)
             rows = ROWS.check("groups_per_person * rows_per_person_and_group", groups * group_rows)
-        if rows > 1 and person is None:
+        if rows > 1 and person is None and joined is None:
             raise ParameterError("person", None, "the column that says whose row it is")
         if order is not None and (person is None or not isinstance(order, str) or not order):
             allowed = 'the name of a column, or "hash", where a column names persons'
@@ -132,6 +140,13 @@ class Schema:
         object.__setattr__(self, "relation", checked)
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "groups_per_person", groups_per_person)
+        object.__setattr__(self, "joined", joined)
+        for name in columns.keys() & self.formulas.keys():
+            source = self.formulas[name]
+            kind = source.kind(self.kind) if isinstance(source, Formula) else source.declared_kind
+            if columns[name] != kind:  # rows are not clipped once more, so others would be beyond
+                allowed = f"left as it follows from others, {kind}: derive or join it anew"
+                raise ParameterError(f"columns[{name!r}]", columns[name], allowed)
 
     def __hash__(self) -> int:
         facts = {**self._facts, "formulas": tuple(self.formulas.items())}
@@ -161,6 +176,7 @@ class Schema:
             "groups_per_person": self.groups_per_person,
             "rows_per_person_and_group": group_rows,
             "formulas": self.formulas,
+            "joined": self.joined,
         }
 
     def with_columns(self, columns: Mapping[str, ColumnKind]) -> Schema:
@@ -177,6 +193,28 @@ class Schema:
             It protects the same.
         """
         return Schema(columns, **self._facts)
+
+    def with_kind(self, name: str, kind: ColumnKind) -> Schema:
+        """Return the schema with another kind of a column, and of those that follow from it.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+        kind : ColumnKind
+            What is public of it now, such as bounds that `bounds` found.
+
+        Returns
+        -------
+        Schema
+            It protects the same.
+        """
+        self.kind(name)
+        columns = {**self.columns, name: kind}
+        for derived, formula in self.formulas.items():
+            if isinstance(formula, Formula) and derived != name:
+                columns[derived] = formula.kind(columns.__getitem__)
+        return self.with_columns(columns)
 
     def derive(self, **formulas: Formula) -> Schema:
         """Return the schema with further columns, each of which follows from others.
@@ -198,15 +236,97 @@ class Schema:
                 allowed = "a formula, such as col('price') * col('count'), under a new name"
                 raise ParameterError(name, type(derived), allowed)
             for source in derived.columns:
-                if source in self.formulas:
+                if isinstance(self.formulas.get(source), Formula):
                     allowed = "of columns of the frame: put the other formula in its place"
                     raise ParameterError(name, source, allowed)
             columns[name] = derived.kind(self.kind)
         facts = {**self._facts, "formulas": {**self.formulas, **formulas}}
         return Schema(columns, **facts)
 
+    def join_private(
+        self,
+        other: Schema,
+        on: str | Sequence[str] | Mapping[str, str],
+        rows_per_key: tuple[int, int],
+    ) -> Schema:
+        """Return the schema of the rows of two private tables that have equal keys.
+
+        A ledger holds both tables, the first one of this schema: ``Filter({"visits": visits,
+        "owners": owners}, budget)``.  Of each table the first rows of a person count, then the
+        first rows of each key, by a hash of what is asked of them.
+
+        Parameters
+        ----------
+        other : Schema
+            What is public of the second table; its columns have other names.
+        on : str, list of str or dict
+            The columns of the keys, texts or whole numbers; a dict has those of the second table
+            as its values.  With the persons of both tables among them a person has joined rows of
+            her own, else she moves those of others too.
+        rows_per_key : tuple of int
+            How many rows of a key count, of the first and of the second table.
+
+        Returns
+        -------
+        Schema
+            With the columns of both tables.
+
+        Examples
+        --------
+        >>> from algorithms.frames import Number, Schema, mean
+        >>> visits = Schema({"cost": Number(0, 50)}, person="id", rows_per_person=3, order="hash")
+        >>> patients = Schema({"age": Number(0, 100)}, person="id", order="hash")
+        >>> joined = visits.join_private(patients, on="id", rows_per_key=(3, 1))
+        >>> print(mean("age", epsilon=1.0).explain(joined))
+        mean of age
+          age: clipped to 0 .. 100, rows without one do not count
+          joined on id: of a key the first 3 and 1 rows
+          of each 'id' the first 3 rows that can count
+          neighbours: one person more or less (column 'id' of the first table, column 'id' of the second table)
+          DiscreteLaplace noise of scale 3 rows
+          costs epsilon 1
+        """  # noqa: E501
+        from algorithms.frames.joins import private_join
+
+        if not isinstance(other, Schema):
+            raise ParameterError("other", type(other), "the Schema of the second table")
+        names = [on] if isinstance(on, str) else on
+        pairs = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+        allowed = "a name of columns, a list of them, or a dict from one table to the other"
+        if not pairs or not all(isinstance(name, str) for pair in pairs.items() for name in pair):
+            raise ParameterError("on", on, allowed)
+        if not isinstance(rows_per_key, tuple | list) or len(rows_per_key) != 2:
+            raise ParameterError("rows_per_key", rows_per_key, "a pair, one for each table: (3, 1)")
+        limits = [ROWS.check("rows_per_key", limit) for limit in rows_per_key]
+        joined = private_join(self, other, pairs, (limits[0], limits[1]))
+        return Schema(
+            {**self.columns, **other.columns},
+            self.person if joined.by_person else None,
+            joined.rows_per_person,
+            self.relation,
+            formulas={**self.formulas, **other.formulas},
+            joined=joined,
+        )
+
+    def with_sources(self, sources: Mapping[str, LookedUp | JoinKey]) -> Schema:
+        """Return the schema with further columns that are read from others.
+
+        Parameters
+        ----------
+        sources : dict of LookedUp or JoinKey
+            How they are read, by their names.
+
+        Returns
+        -------
+        Schema
+            It protects the same.
+        """
+        kinds = {name: source.declared_kind for name, source in sources.items()}
+        facts = {**self._facts, "formulas": {**self.formulas, **sources}}
+        return Schema({**self.columns, **kinds}, **facts)
+
     def sources(self, used: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns of the frame that some columns follow from, or that they are.
+        """Return the columns that are read for some columns: of the frame, or of a public table.
 
         Parameters
         ----------
@@ -218,11 +338,10 @@ class Schema:
         tuple of str
             Without those of which only is asked whether they are missing.
         """
-        sources = [
-            source
-            for name in used
-            for source in (self.formulas[name].columns if name in self.formulas else [name])
-        ]
+        sources: list[str] = []
+        for name in used:
+            derived = self.formulas.get(name)
+            sources += derived.columns if isinstance(derived, Formula) else [name]
         return tuple(dict.fromkeys(sources))
 
     def asked_missing(self, used: Iterable[str]) -> tuple[str, ...]:
@@ -238,8 +357,72 @@ class Schema:
         tuple of str
             Their names.
         """
-        formulas = [self.formulas[name] for name in used if name in self.formulas]
+        formulas = [f for name in used if isinstance(f := self.formulas.get(name), Formula)]
         return tuple(dict.fromkeys(f.parts[0] for f in formulas if f.operation == MISSING_VALUE))
+
+    def read_from(self, name: str) -> tuple[str, ColumnKind]:
+        """Return which column of the frame is read for a column, and as what.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        tuple
+            The column itself and its kind; of a public table the column of the keys.
+        """
+        source = self.formulas.get(name)
+        if isinstance(source, LookedUp | JoinKey):
+            return source.on, source
+        return name, self.kind(name)
+
+    def join_public(
+        self,
+        table: Any,
+        on: str,
+        columns: Iterable[str] | Mapping[str, ColumnKind] | None = None,
+    ) -> Schema:
+        """Return the schema with columns of a public table, which rows find by a key.
+
+        Parameters
+        ----------
+        table : data frame
+            The public table, with each key in one row.
+        on : str
+            The column of the keys, texts or whole numbers, of the table and of the frame.
+        columns : list of str or dict, optional
+            Which columns are added, or their kinds by name; all, as their values are, without it.
+
+        Returns
+        -------
+        Schema
+            Rows whose key the table does not have are without a value of the new columns.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from algorithms.frames import Category, Number, Schema
+        >>> shops = pd.DataFrame({"shop": ["a", "b", "c"], "region": ["north", "south", "north"]})
+        >>> visits = Schema({"cost": Number(0, 50)}).join_public(shops, on="shop")
+        >>> visits.columns["region"].labels
+        ('north', 'south')
+        """
+        from algorithms.frames.joins import looked_up
+
+        if not isinstance(on, str):
+            raise ParameterError("on", type(on), "the name of a column")
+        if self.joined is not None:
+            raise ParameterError(
+                "schema", "of two private tables", "joined with public ones before"
+            )
+        sources = looked_up(table, on, columns)
+        for name in sources:
+            if name in self.columns:
+                allowed = "without columns that the schema has: columns=[...] names some"
+                raise ParameterError("table", name, allowed)
+        return self.with_sources(sources)
 
     @classmethod
     def from_toml(cls, path: str) -> Self:
@@ -275,8 +458,10 @@ class Schema:
         str
             The text, which `from_toml` reads.
         """
+        if self.joined is not None:
+            raise ParameterError("schema", str(self.joined), "of one table: write both before")
         if self.formulas:
-            allowed = "a schema without derived columns: derive them when it was read"
+            allowed = "a schema without derived and joined columns: add them when it was read"
             raise ParameterError("schema", list(self.formulas), allowed)
         facts = {n: fact for n, fact in self._facts.items() if fact is not None and n != "formulas"}
         if self.groups_per_person is not None:
@@ -284,9 +469,16 @@ class Schema:
         return write_schema(facts, self.columns, path)
 
     @property
+    def row_relation(self) -> Adjacency:
+        """How rows of neighbours differ: a person who comes may put joined rows of others out."""
+        by_others = self.joined is not None and not self.joined.by_person
+        return Adjacency.REPLACE_ONE if by_others else self.relation
+
+    @property
     def unit(self) -> str:
         """Who is protected, in words."""
         owner = "each row is a person" if self.person is None else f"column {self.person!r}"
+        owner = owner if self.joined is None else self.joined.owners
         change = (
             "one person more or less"
             if self.relation is Adjacency.ADD_REMOVE
@@ -331,11 +523,23 @@ class Schema:
         str
             What it follows from, or what is clipped and missing.
         """
-        if name not in self.formulas:
-            return self.kind(name).rule
-        kind = self.kind(name)
+        derived, kind = self.formulas.get(name), self.kind(name)
+        if not isinstance(derived, Formula):
+            return self.read_from(name)[1].rule
         ends = "" if kind.bounds is None else f", {kind.bounds[0]:g} .. {kind.bounds[1]:g}"
-        return f"{self.formulas[name]!r}{ends}"
+        return f"{derived!r}{ends}"
+
+    def check_persons(self, instead: str) -> None:
+        """Refuse rows of which it is not known whose they are, as several persons have a part.
+
+        Parameters
+        ----------
+        instead : str
+            What may be asked, in words.
+        """
+        if self.joined is not None and not self.joined.by_person:
+            allowed = f"joined on the persons of both tables too; or ask {instead}"
+            raise ParameterError("schema", str(self.joined), allowed)
 
     def check_frame(self, facts: FrameFacts | None, used: Sequence[str]) -> None:
         """Refuse a frame whose columns are not those of the schema; no row is looked at.
@@ -352,13 +556,17 @@ class Schema:
         ParameterError
             If one is missing, or is of another type, or the persons' cannot be distinguished.
         """
-        if facts is None:
+        if facts is None or (facts.tables and self.joined is None):
             allowed = (
                 "a ledger on a data frame of pandas, polars, Arrow, Dask, DuckDB, Spark, SQLFrame "
-                "or Ibis"
+                "or Ibis; of two private tables Schema.join_private makes the rows"
             )
-            raise ParameterError("ledger", "arrays", allowed)
-        sources = [*self.sources(used), *self.asked_missing(used)]
+            raise ParameterError("ledger", "arrays" if facts is None else "tables", allowed)
+        if self.joined is not None:
+            names = [*self.sources(used), *self.asked_missing(used)]
+            self.joined.check_frames(facts, self, names)
+            return
+        sources = dict(map(self.read_from, [*self.sources(used), *self.asked_missing(used)]))
         order = None if self.order == HASH else self.order
         extra = {"person": self.person, "order": order}
         for argument, name in [*(("column", name) for name in sources), *extra.items()]:
@@ -390,8 +598,8 @@ class Schema:
                 "Read it as such from its source, as dtype='Int64' of pandas keeps missing ones"
             )
             raise ParameterError(f"person {self.person!r}", named, allowed)
-        for name in sources:
-            kind, dtype = self.kind(name), facts.types[name]
+        for name, kind in sources.items():
+            dtype = facts.types[name]
             if not kind.fits(dtype):
                 allowed = f"of a type that is {ARTICLES.get(kind.kind, 'a')} {kind.kind}"
                 allowed += ", as the schema declares"

@@ -18,7 +18,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -29,12 +29,14 @@ from accountant.ledger.frames import is_partitioned
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import ColumnKind
+from algorithms.frames.columns.lookups import JoinKey, LookedUp
 from algorithms.frames.rows import ORDER, PERSON, PLACE, RANK, Reading, first_rows, typed
 from algorithms.frames.schema import Schema
 
 SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 COUNT = "count"  # the column of how many rows a group has
 Query = Callable[[nw.LazyFrame[Any]], nw.LazyFrame[Any]]
+Join = Callable[[nw.LazyFrame[Any], nw.LazyFrame[Any]], nw.LazyFrame[Any]]
 SIGNED = {nw.Int8, nw.Int16, nw.Int32, nw.Int64}
 FEW_PARTS = 16  # parts by the hash of persons, at least, where there are as many partitions
 FAR = 2**40  # the places of a partition's rows begin this far after those of the one before
@@ -55,6 +57,11 @@ class Source:
         in_memory = self._rows.implementation in {nw.Implementation.POLARS}
         return Source(self._rows.collect().lazy()) if in_memory else self
 
+    def joined(self, other: Source, keys: Sequence[str], query: Join) -> Source:
+        """Return what a query makes of these and of other rows; it joins those of equal keys."""
+        del keys
+        return Source(query(self._rows, other._rows))
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """Bring the columns here."""
         table = self._rows.collect()
@@ -63,6 +70,10 @@ class Source:
 
 def source_of(frame: Any, reading: Reading) -> Source:
     """Return the rows of a frame that count."""
+    if reading.schema.joined is not None:
+        from algorithms.frames.joins import joined_source
+
+        return joined_source(frame, reading)
     if is_partitioned(frame):
         return partitions_of(frame, reading)
     return Source(reading.cut(reading.counted(reading.read(prepared(frame, reading)))))
@@ -144,7 +155,7 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
         if kind is None:
             name_of = text_in_order if series.name == ORDER else person_of
             values: list[Any] = [name_of(cell) for cell in cells]
-        elif isinstance(kind, Key):
+        elif isinstance(kind, Key | JoinKey):
             values = [cell if is_text(cell) else None for cell in cells]
         else:
             # A number is the label that it is equal to, as in columns of numbers.
@@ -164,6 +175,9 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
     if kind is None and arrow_type is not None and series.dtype in SIGNED:
         # Numbers of Arrow in a pandas frame lack operations that a hash needs.
         return nw.from_native(series.to_native().astype("Int64"), series_only=True)
+    if isinstance(kind, LookedUp) and arrow_type is not None and not kind.numeric:
+        # What is found for texts of Arrow would be numbers of Arrow, which lack them too.
+        return nw.from_native(series.to_native().astype(object), series_only=True)
     if kind is None or not kind.numeric or backend.is_polars():
         return series
     if isinstance(kind, Date):
@@ -297,6 +311,17 @@ class Partitions(Source):
 
         return Partitions(dask.persist(*self._tasks))
 
+    def joined(self, other: Source, keys: Sequence[str], query: Join) -> Source:
+        """Return what a query makes of both; rows of equal keys meet on one worker."""
+        from dask import delayed
+
+        tasks = [*self._tasks, *cast("Partitions", other)._tasks]  # noqa: SLF001 (of this class)
+        parts = parts_for(len(tasks))
+        split = delayed(Quiet(partial(split_by, parts, keys)))
+        pieces = [split(task) for task in tasks]
+        join = delayed(Quiet(partial(joined_pieces, query, len(self._tasks))))
+        return Partitions([join([piece[part] for piece in pieces]) for part in range(parts)])
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """Bring the columns of all parts here, one below the other."""
         import dask
@@ -326,15 +351,22 @@ def partitions_of(frame: Any, reading: Reading) -> Partitions:
     if reading.schema.person is None:
         task = delayed(Quiet(partial(counted, reading, 0)))
         return Partitions([task(partition) for partition in partitions])
-    # With more parts each part is smaller.  But each takes a piece of every partition, so that n
-    # partitions and m parts need n m transfers: m grows as sqrt(n) only.
-    parts = min(len(partitions), max(FEW_PARTS, 2 * math.isqrt(len(partitions))))
+    parts = parts_for(len(partitions))
     split = [
         delayed(Quiet(partial(split_by_person, reading, parts, number)))(partition)
         for number, partition in enumerate(partitions)
     ]
     joined = delayed(Quiet(partial(cut_pieces, reading)))
     return Partitions([joined([pieces[part] for pieces in split]) for part in range(parts)])
+
+
+def parts_for(pieces: int) -> int:
+    """Return into how many parts so many pieces are split, of which each has some of every piece.
+
+    With more parts each part is smaller.  But n pieces and m parts need n m transfers, so m grows
+    as sqrt(n) only.
+    """
+    return min(pieces, max(FEW_PARTS, 2 * math.isqrt(pieces)))
 
 
 def counted(reading: Reading, number: int, partition: Any) -> Any:
@@ -347,12 +379,27 @@ def counted(reading: Reading, number: int, partition: Any) -> Any:
 
 def split_by_person(reading: Reading, parts: int, number: int, partition: Any) -> list[Any]:
     """Return the rows of a partition that may count, by a hash of their person."""
+    return split_by(parts, [PERSON], counted(reading, number, partition))
+
+
+def split_by(parts: int, names: Sequence[str], rows: Any) -> list[Any]:
+    """Return the rows of a pandas frame by a hash of some columns."""
     from pandas.util import hash_pandas_object
 
-    rows = counted(reading, number, partition)
-    hashes = hash_pandas_object(rows[PERSON], index=False, categorize=False).to_numpy()
+    hashes = hash_pandas_object(rows[[*names]], index=False, categorize=False).to_numpy()
     part = hashes % np.uint64(parts)
     return [rows[part == i] for i in range(parts)]
+
+
+def joined_pieces(query: Join, first: int, pieces: Sequence[Any]) -> Any:
+    """Return what a query makes of the first pieces, of one table, and of the others."""
+    import pandas as pd
+
+    left_rows, right_rows = (
+        nw.from_native(pd.concat(part, ignore_index=True)).lazy()
+        for part in (pieces[:first], pieces[first:])
+    )
+    return query(left_rows, right_rows).collect().to_native()
 
 
 def cut_pieces(reading: Reading, pieces: Sequence[Any]) -> Any:

@@ -84,6 +84,7 @@ class TopQuery(Question[ListedAnswer]):
         if self.column in (key.column for key in self.keys):
             allowed = f"columns beside {self.column!r}, whose labels are ranked"
             raise ParameterError("by", self.column, allowed)
+        schema.check_persons("count(by=...), which counts joined rows")
         *_, labels = table_shape(self.group_axes, schema)
         if self.k > labels:
             raise ParameterError("k", self.k, f"at most {labels}, the labels of {self.column!r}")

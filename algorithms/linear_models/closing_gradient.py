@@ -38,8 +38,8 @@ from algorithms.linear_models.sufficient_statistics import refuse_hidden
 # The last gradient gets two fifths of the squared budget.  For the products, centred rows are
 # shortened to 1.5 times the root of their mean squared length, which is longer than in `SHARES`.
 SHARES_WITH_INTERVALS = SHARES._replace(products=0.2, closing=0.4, shortened_to=1.5)
-# The following constants were chosen on a few fits of the tasks of docs/algorithms.md, with seeds
-# that are not reported there.
+# The following constants were chosen on a few fits of tasks on four files of data, with seeds
+# that were not reported.
 # The clipping norm of the last gradient, over the deviation of gradients (`gradient_deviation`), is
 # between these two numbers.  There it is the one whose noise has the ratio NOISE_RATIO to the
 # sampling error.

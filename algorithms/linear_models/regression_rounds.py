@@ -25,9 +25,9 @@ from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.linear_models.feature_moments import MappedFeatures
 from algorithms.linear_models.mapped_plan import Shares, Sizes, noise_of, signal_of
 
-# These constants were chosen once, on training parts of data sets (docs/algorithms.md says how).
-# No privacy rests on them.  "Signal" is about the length of a clipped gradient over the noise of
-# all rounds together.
+# These constants were chosen once, on training parts of data sets: docs/proofs/linear_regression.md
+# says how.  No privacy rests on them.  "Signal" is about the length of a clipped gradient over the
+# noise of all rounds together.
 SHARES = Shares(moments=0.05, products=0.15, unclipped_weight=0.3)
 # What is assumed of targets: their deviation is a third of the largest one, and features explain
 # half of their variance, 1 / 18 of the largest square.  The first clipping norm is START, below;

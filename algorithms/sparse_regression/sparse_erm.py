@@ -6,6 +6,7 @@ References: Wang & Xu (2021), Algorithm 3.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import KW_ONLY, dataclass, replace
@@ -71,6 +72,7 @@ CLIP = 0.5
 NOISE = {"logistic": 2.0, "squared": 0.5}
 # The constant feature over the bound of rows: it lengthens the longest row by about an eighth.
 CONSTANT = 0.5
+MOST_ROUNDS = 200  # what more of them would do, momentum does
 ARRIVED = 1e-6  # rounds without noise end at this move, relative to the largest coefficient
 
 
@@ -96,8 +98,9 @@ class SparseERM(PrivateRegressor):
     sparsity : int
         Number of coefficients that may be nonzero.
     rounds : int or None
-        Number of gradients; None takes as many as the noise allows, at most 1,000: together it adds
-        at most 2 to a coefficient for "logistic", which needs a direction alone, 0.5 for "squared".
+        Number of gradients; None takes as many as the noise allows, at most 200, with momentum
+        where the noise allows more: together it adds at most 2 to a coefficient for "logistic",
+        which needs a direction alone, 0.5 for "squared".
     step : float or None
         Step size; None takes 0.9 of the longest step that is stable on all rows.
     ridge : float
@@ -168,7 +171,7 @@ class SparseERM(PrivateRegressor):
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
         IntegerRange(1, features).check("sparsity", self.sparsity)
-        loss, _, step = self._settings()
+        loss = self._settings()[0]
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         constant = self._constant()
         longest = loss.steepest * math.hypot(self.row_bound, constant)
@@ -179,8 +182,7 @@ class SparseERM(PrivateRegressor):
         elif self.non_private:
             return Repeat(NoPrivacy(), 1)  # the exact minimiser on all records is released
         else:
-            moved, noise_limit = 2 * longest * step / records, NOISE[self.loss]
-            rounds = affordable_rounds(moved, size, epsilon, delta, noise_limit)
+            rounds = min(self._affordable_steps(records, features), MOST_ROUNDS)
         # Replacing a record moves the mean by 2 / n times the bound of gradients.  Adding it to a
         # sample moves the mean by the bound over the expected size of the sample.
         sensitivity = 2 * longest / records if rate is None else longest / (rate * records)
@@ -209,18 +211,37 @@ class SparseERM(PrivateRegressor):
             return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
         (records, features), rounds = ledger.shape, GradientRounds.of(ledger.plan)
         gradient = MeanGradient(loss, self.row_bound, records * rounds.rate, executor, constant)
-        theta = np.zeros(features + bool(constant))
-        for _ in range(rounds.count):
+        theta, velocity = np.zeros(features + bool(constant)), np.zeros(())
+        steps = rounds.count
+        if self.rounds is None:
+            steps = self._affordable_steps(records, features)
+        # The first half of the rounds finds the columns, without momentum, which would favour those
+        # that are chosen already.  With momentum b a gradient acts 1 / (1 - b) times, so that all
+        # rounds together move, and add noise, as much as all steps that the noise allows.
+        plain_rounds = rounds.count // 2
+        momentum = 1 - (rounds.count - plain_rounds) / (steps - plain_rounds)
+        for t in range(rounds.count):
             gradient.theta = theta
             noisy = ledger.release(rounds.part, gradient, shape=theta.size)
-            theta = self._next(theta, noisy, step, ridge)
+            push = momentum * velocity if t >= plain_rounds else 0.0
+            next_theta = self._next(theta, noisy, step, ridge, push)
+            theta, velocity = next_theta, next_theta - theta
         theta[features:] *= constant
         return theta
 
-    def _next(self, theta: Array, gradient: Array, step: float, ridge: float) -> Array:
+    def _affordable_steps(self, records: int, features: int) -> int:
+        """Return how many steps without momentum keep the noise within `NOISE`."""
+        (loss, _, step), constant = self._settings(), self._constant()
+        moved = 2 * loss.steepest * math.hypot(self.row_bound, constant) * step / records
+        size, limit = features + bool(constant), NOISE[self.loss]
+        return affordable_rounds(moved, size, self._checked_epsilon(), self.delta, limit)
+
+    def _next(
+        self, theta: Array, gradient: Array, step: float, ridge: float, push: Array | float = 0.0
+    ) -> Array:
         """Return the next iterate: the constant, the last one, is not thresholded."""
         slopes = slice(0, theta.size - self.fit_intercept)
-        moved = theta - step * gradient
+        moved = theta - step * gradient + push
         moved[slopes] = keep_largest(moved[slopes] - step * ridge * theta[slopes], self.sparsity)
         return moved
 
@@ -239,7 +260,16 @@ class SparseERM(PrivateRegressor):
         """Fit on features and targets; see `PrivateRegressor.fit`."""
         logistic = LOSS.check("loss", self.loss) == "logistic"
         if logistic:
+            type_of_labels = getattr(y, "dtype", None)
             self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
+            if self.classes_.dtype.kind in "iu" and getattr(type_of_labels, "kind", "") == "f":
+                # types are public; whether a label is none of the classes is not
+                message = (
+                    f"labels are of type {type_of_labels}, and classes are whole numbers: a label "
+                    f"that is none of {self.classes_.tolist()} counts as the first of them; give "
+                    "y.astype(int), or loss='squared' for numbers to predict"
+                )
+                warnings.warn(message, stacklevel=2)
         else:
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)

@@ -50,9 +50,14 @@ from audits.runs.parallel_runs import OutputPair, collect_both
 from audits.runs.release_functions import Draw, observed_draw, release_notes, vectorised
 from audits.statistics.combined_tests import block_schedule
 from audits.values.tracebacks import without_values
+from dp_attest.calls import shows_call
 from mechanisms.base.mechanism import Mechanism
 
 
+@shows_call(
+    "audit(release, pair=(value, neighbour), claim=1.0)",
+    epsilon="the claim is one argument: claim=1.0, or claim=(1.0, 1e-6) with a delta",
+)
 @without_values
 def audit(
     release: Mechanism | Callable[..., Any],

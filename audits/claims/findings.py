@@ -261,7 +261,8 @@ class Finding(TableDisplay):
         claimed = "" if self.claim is None else f", claimed {self.claim!r}"
         bound_text = f"epsilon >= {format_lower(self.epsilon_lower)} at delta {self.delta:g}"
         untested = f"; not tested: {kinds_of(self.not_tested)}" if self.not_tested else ""
-        runs = f"{self.runs:,} runs{untested}"
+        too_few = f"; {self.why_too_few}" if self.why_too_few else ""
+        runs = f"{self.runs:,} runs{too_few}{untested}"
         return f"<Finding: {self.outcome.name}, {bound_text}{claimed}, {runs}>"
 
     def _table(self) -> Table:

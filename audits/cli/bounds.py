@@ -1,4 +1,4 @@
-"""``python -m audits bounds``: the least error of private algorithms, and the project's own."""
+"""``dp-attest audit bounds``: the least error of private algorithms, and the project's own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import Options, takes
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def _option(help_text: str, metavar: str = "X") -> Any:
     return typer.Option(metavar=metavar, help=help_text)
 
 
-@takes("seed", "json", "html", seed="0")
+@takes("seed", "json", "out", seed="0")
 def bounds(
     problem: Annotated[
         str | None,
@@ -31,8 +32,8 @@ def bounds(
     s: Annotated[str | None, _option("Non-zero coefficients.", "N")] = None,
     k: Annotated[str | None, _option("Number of labels, or of candidates.", "N")] = None,
     dimension: Annotated[str | None, _option("Coordinates of a vector.", "N")] = None,
-    epsilon: Annotated[str | None, _option("The privacy of each user or record.", "E")] = None,
-    delta: Annotated[str | None, _option("The delta of the central model.", "D")] = None,
+    epsilon: Annotated[str | None, option("epsilon", "The privacy of each user or record.")] = None,
+    delta: Annotated[str | None, option("delta", "The delta of the central model.")] = None,
     rho: Annotated[str | None, _option("The rho of (xi, rho)-zCDP.", "R")] = None,
     xi: Annotated[str | None, _option("The xi of (xi, rho)-zCDP.", "X")] = None,
     interaction: Annotated[str | None, _option("Of users: none or sequential.", "HOW")] = None,
@@ -47,7 +48,7 @@ def bounds(
     error: Annotated[
         str | None, _option("Also show how many users this error needs at least.", "E")
     ] = None,
-    runs: Annotated[str, _option("Runs of each algorithm.", "N")] = "20",
+    runs: Annotated[str, option("runs", "Runs of each algorithm.")] = "20",
     thorough: Annotated[
         bool, typer.Option("--thorough", help="Check channels up to p = 6, n = 4: some 20 s.")
     ] = False,
@@ -62,16 +63,15 @@ def bounds(
     is the sharpest proved bound, "published" the papers' with explicit constants. Below them are
     the inequalities that they rest on, checked against channels that can be enumerated.
 
-    Examples: python -m audits bounds;
-    python -m audits bounds sparse_regression --n 1000000 --p 100 --epsilon 0.5 --error 0.01;
-    python -m audits bounds private_mean --model central --delta 1e-6 --html bounds.html
+    Examples: dp-attest audit bounds;
+    dp-attest audit bounds sparse_regression --n 1000000 --p 100 --epsilon 0.5 --error 0.01;
+    dp-attest audit bounds private_mean --model central --delta 1e-6 --out bounds.html
 
     Exit status: 0 answered, 1 an inequality failed, 2 bad usage, 130 interrupted.
     """
     from accountant.cli.exit_status import parse_number
     from accountant.domains import POSITIVE, IntegerRange, OneOf
     from accountant.errors import ParameterError
-    from audits.formats.report_format import check_files
     from audits.minimax.problems import PROBLEMS
 
     texts = {
@@ -88,7 +88,6 @@ def bounds(
     target_error = None if error is None else POSITIVE.check("--error", parse_number(error))
     often = IntegerRange(2, 100_000).check("--runs", parse_number(runs))
     start = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
-    check_files(options.files)
     answers, checks = _problem_reports(
         chosen, parameters, target_error, often, start, THOROUGH if thorough else QUICK
     )
@@ -100,7 +99,7 @@ def bounds(
 def _write_bounds(
     answers: list[ProblemReport], checks: list[Any], seed: int, command: str, options: Options
 ) -> None:
-    """Print the tables, and write the files of ``--json`` and ``--html``."""
+    """Print the tables, and write the files of ``--json`` and ``--out``."""
     import json
     from pathlib import Path
 
@@ -111,8 +110,8 @@ def _write_bounds(
     if options.json is not None:
         document = as_document(answers, checks, seed)
         write_text(options.json, json.dumps(document, indent=2, allow_nan=False) + "\n")
-    if options.html is not None:
-        write_atomically(Path(options.html), to_html(answers, checks, command))
+    if options.out is not None:
+        write_atomically(Path(options.out), to_html(answers, checks, command))
 
 
 def _problem_reports(
@@ -161,5 +160,5 @@ def _repeat_command(
     """The command line that repeats these bounds."""
     options = [f"--{name.replace('_', '-')} {text}" for name, text in texts.items() if text]
     options += [f"--error {error}"] if error else []
-    start = ["python -m audits bounds", *([problem] if problem else [])]
+    start = ["dp-attest audit bounds", *([problem] if problem else [])]
     return " ".join([*start, *options, f"--runs {runs} --seed {seed}"])

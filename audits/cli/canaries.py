@@ -1,4 +1,4 @@
-"""``python -m audits canaries``: what canaries would show of a training, before it runs."""
+"""``dp-attest audit canaries``: what canaries would show of a training, before it runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import Options, takes
 
 INCONCLUSIVE = 3  # exit status under --strict if half the noise would not be seen
@@ -14,23 +15,17 @@ INCONCLUSIVE = 3  # exit status under --strict if half the noise would not be se
 @takes("confidence", "json", "strict")
 def canaries(
     count: Annotated[str, typer.Argument(metavar="CANARIES", help="Number of canaries.")],
-    rate: Annotated[
-        str, typer.Option(metavar="Q", help="Probability with which a step uses a record.")
-    ],
-    steps: Annotated[str, typer.Option(metavar="T", help="Number of steps.")],
-    noise: Annotated[
-        str, typer.Option(metavar="SIGMA", help="Noise multiplier: noise in clipping lengths.")
-    ],
-    delta: Annotated[
-        str, typer.Option(metavar="D", help="The delta of the claim and of the bounds.")
-    ] = "1e-5",
+    rate: Annotated[str, option("rate")],
+    steps: Annotated[str, option("steps")],
+    noise: Annotated[str, option("noise")],
+    delta: Annotated[str, option("delta", "The delta of the claim and of the bounds.")] = "1e-5",
     plan: Annotated[
         str | None,
-        typer.Option(metavar="PLAN.toml", help="The claim; else what these numbers declare."),
+        option("plan", "The claim is the plan in PLAN; else what these numbers declare."),
     ] = None,
     batch: Annotated[
         str,
-        typer.Option(metavar="B", help="Records a step whose gradients the auditor does not know."),
+        option("batch", "Records a step whose gradients the auditor does not know."),
     ] = "0",
     parameters: Annotated[
         str | None, typer.Option(metavar="P", help="Number of parameters, with --batch.")
@@ -46,8 +41,8 @@ def canaries(
     one. Both know what the records of a step add up to; where that is not known, their gradients
     hide the canaries, and --batch says how many they are.
 
-    Examples: python -m audits canaries 700 --rate 0.05 --steps 100 --noise 1.1;
-    python -m audits canaries 2000 --rate 0.004 --steps 5000 --noise 0.8 --delta 1e-6
+    Examples: dp-attest audit canaries 700 --rate 0.05 --steps 100 --noise 1.1;
+    dp-attest audit canaries 2000 --rate 0.004 --steps 5000 --noise 0.8 --delta 1e-6
 
     Exit status: 0 answered, 2 bad usage, 3 half the noise would not be seen under --strict,
     130 interrupted.
@@ -58,11 +53,9 @@ def canaries(
     from accountant.cli.progress import waiting
     from accountant.files import write_text
     from accountant.formats.plan_toml import read_plan
-    from audits.formats.report_format import check_files
     from audits.one_run.canary_power import canary_power
     from audits.report.terminal import borderless_table, literal_text
 
-    check_files(options.files)
     claim = None if plan is None else read_plan(plan)
     with waiting("simulating trainings"):
         power = canary_power(

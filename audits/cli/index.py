@@ -1,4 +1,4 @@
-"""``python -m audits index``: plans, ledgers and audits of a folder on one page."""
+"""``dp-attest index``: plans, ledgers and audits of a folder on one page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
-PROGRAM = "python -m audits index"
+from accountant.cli.options import Force
+from accountant.cli.vocabulary import option
+
+PROGRAM = "dp-attest index"
 
 
 def index(
@@ -14,9 +17,10 @@ def index(
         str, typer.Argument(metavar="FOLDER", help="It is read with the folders in it.")
     ],
     out: Annotated[
-        str, typer.Option(metavar="FILE", help="The page. Its links work if it is in FOLDER.")
+        str,
+        option("out", "Write the page to FILE; its links work if it is in FOLDER.", value="FILE"),
     ],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write one page over the plans, ledgers and audits of a folder.
 
@@ -24,7 +28,7 @@ def index(
     each claim how strong the evidence against it is, and of each audit its verdict. A name is a
     link where a page lies beside it: plan.html beside plan.toml.
 
-    Example: python -m audits index work --out work/index.html
+    Example: dp-attest index work --out work/index.html
 
     Exit status: 0 written, 2 bad usage or no such folder, 130 interrupted.
     """
@@ -35,15 +39,12 @@ def index(
 
     from accountant.cli.progress import terminal_progress
     from accountant.errors import ParameterError
-    from accountant.files import check_writable, write_atomically
+    from accountant.files import write_atomically
     from audits.report.folder_page import folder_page, index_of
 
     directory = Path(folder)
     if not directory.is_dir():
         raise ParameterError("FOLDER", folder, "a folder that exists")
-    check_writable({"--out": out})
-    if Path(out).is_file() and not force:
-        raise ParameterError("--out", out, "a file that is not there yet, or --force given")
     with terminal_progress(TextColumn("reading {task.description}")) as bar:
         task = bar.add_task("", total=None)
         contents = index_of(directory, lambda name: bar.update(task, description=name))

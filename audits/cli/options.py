@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, final, get_type_hints
 
 import typer
 
-from accountant.cli.options import Json
+from accountant.cli.options import Force, Json
+from accountant.cli.vocabulary import option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,14 +21,12 @@ if TYPE_CHECKING:
 
 # The options of the files of a report, those of commands that audit and report, and those that
 # limit a user's own code.
-FILES = ("json", "html", "junit", "sarif", "markdown")
-REPORTS = ("names", "samples", "confidence", "seed", "jobs", "dask", *FILES, "baseline", "resume",
+FILES = ("json", "out", "junit", "sarif", "markdown")
+REPORTS = ("names", "runs", "confidence", "seed", "jobs", "dask", *FILES, "baseline", "resume",
            "strict")  # fmt: skip
 LIMITS = ("max_seconds", "max_memory", "max_processes")
 Text = str | None  # the type of an option without a default
-AllowImport = Annotated[
-    bool, typer.Option("--allow-import", help="Yes, import that module and run its code.")
-]
+AllowImport = Annotated[bool, option("allow-import")]
 
 
 @final
@@ -39,57 +38,30 @@ class Options:
         list[str] | None,
         typer.Argument(metavar="NAME", help="Mechanisms, or parts of subjects; all if none."),
     ] = None
-    samples: Annotated[
-        str, typer.Option(metavar="N", help="Runs of each guess test, learning included.")
+    runs: Annotated[
+        str, option("runs", "Runs of each guess test, learning included.", old="samples")
     ] = "200000"
-    confidence: Annotated[
-        str, typer.Option(metavar="C", help="Confidence of the bounds shown.")
-    ] = "0.95"
-    seed: Annotated[
-        Text, typer.Option(metavar="S", help="Seed, which repeats a report exactly.")
-    ] = None
+    confidence: Annotated[str, option("confidence")] = "0.95"
+    seed: Annotated[Text, option("seed")] = None
     repeats: Annotated[
         str, typer.Option(metavar="R", help="Audits of each specimen that count false alarms.")
     ] = "1"
-    jobs: Annotated[Text, typer.Option(metavar="J", help="Threads; the rows do not change.")] = None
-    dask: Annotated[
-        Text, typer.Option(metavar="ADDRESS", help="Run on a Dask cluster; the same rows.")
-    ] = None
+    jobs: Annotated[Text, option("jobs")] = None
+    dask: Annotated[Text, option("dask")] = None
     json: Json = None
-    html: Annotated[Text, typer.Option(metavar="FILE", help="Write one self-contained page.")] = (
-        None
-    )
-    junit: Annotated[
-        Text, typer.Option(metavar="FILE", help="Write JUnit XML, one case per row.")
+    out: Annotated[
+        Text, option("out", "Write one self-contained page to FILE.", old="html", value="FILE")
     ] = None
-    sarif: Annotated[
-        Text, typer.Option(metavar="FILE", help="Write SARIF, for code scanning: file and line.")
-    ] = None
-    markdown: Annotated[
-        Text, typer.Option(metavar="FILE", help="Write Markdown, for the summary of a CI job.")
-    ] = None
-    baseline: Annotated[
-        Text,
-        typer.Option(
-            metavar="FILE",
-            help="An earlier --json FILE: unchanged rows are kept, and only others fail.",
-        ),
-    ] = None
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue from the rows kept at Ctrl-C; needs --json.")
-    ] = False
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 3 where runs are too few to see half the noise.")
-    ] = False
-    max_seconds: Annotated[
-        str, typer.Option(metavar="S", help="Wall time of the code, in seconds, for each row.")
-    ] = "600"
-    max_memory: Annotated[
-        str, typer.Option(metavar="GIB", help="Memory of the code: all its processes together.")
-    ] = "4"
-    max_processes: Annotated[
-        str, typer.Option(metavar="P", help="Processes that the code may start.")
-    ] = "32"
+    junit: Annotated[Text, option("junit")] = None
+    sarif: Annotated[Text, option("sarif")] = None
+    markdown: Annotated[Text, option("markdown")] = None
+    force: Force = False
+    baseline: Annotated[Text, option("baseline")] = None
+    resume: Annotated[bool, option("resume")] = False
+    strict: Annotated[bool, option("strict")] = False
+    max_seconds: Annotated[str, option("max-seconds")] = "600"
+    max_memory: Annotated[str, option("max-memory")] = "4"
+    max_processes: Annotated[str, option("max-processes")] = "32"
 
     @property
     def files(self) -> dict[ReportFormat, str | None]:
@@ -97,7 +69,7 @@ class Options:
         from audits.formats.report_format import ReportFormat
 
         return {
-            report_format: getattr(self, report_format.name.lower())
+            report_format: getattr(self, report_format.option.removeprefix("--"))
             for report_format in ReportFormat
         }
 
@@ -114,8 +86,9 @@ Command = Callable[..., None]
 def takes(*names: str, **defaults: str) -> Callable[[Command], Command]:
     """A command that takes these options where it has the parameter ``options``.
 
-    ``defaults`` are of this command alone.
+    One that writes files takes ``force`` too.  ``defaults`` are of this command alone.
     """
+    names = (*names, "force") if {*names} & {*FILES} else names
     hints = get_type_hints(Options, include_extras=True)
     usual = {option.name: option.default for option in dataclasses.fields(Options)} | defaults
     shared = [

@@ -17,7 +17,7 @@ from accountant.domains import IntegerRange, Interval
 from accountant.errors import ParameterError
 from audits.cli.options import Options
 from audits.cli.resume import RowFormat, run_remaining
-from audits.formats.report_format import check_files, write_files
+from audits.formats.report_format import write_files
 from audits.results.result_file import (
     Digests,
     Request,
@@ -46,18 +46,18 @@ def parse_request(
     """The request and the number of threads; raises `ParameterError` before anything runs."""
     from audits.claims.arguments import CONFIDENCE, RUNS
 
-    runs = RUNS.check("--samples", parse_number(options.samples))
+    runs = RUNS.check("--runs", parse_number(options.runs))
     level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
     threads = parse_threads(options) or os.cpu_count() or 1
     seed = parse_seed(options)
-    check_reports(options)
+    check_resume(options)
     request = Request(
         command,
         tuple(names or []),
         runs,
         level,
         seed,
-        options.html is not None,
+        options.out is not None,
         extra_options or {},
     )
     return request, threads
@@ -91,11 +91,10 @@ def parse_limits(options: Options) -> TargetLimits:
     )
 
 
-def check_reports(options: Options) -> None:
-    """Raise `ParameterError` before any run if a report file cannot be written."""
+def check_resume(options: Options) -> None:
+    """Raise `ParameterError` before any run if there is no file to continue."""
     if options.resume and options.json in {None, "-"}:
         raise ParameterError("--resume", options.json, "given together with --json FILE")
-    check_files(options.files)
 
 
 def run_cases(

@@ -1,4 +1,4 @@
-"""``python -m audits power``: how many runs detect that a claim is false."""
+"""``dp-attest audit power``: how many runs detect that a claim is false."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import Options, takes
 
 if TYPE_CHECKING:
@@ -20,11 +21,9 @@ def power(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="A mechanism, or part of its name.")
     ] = None,
-    claim: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")] = "1",
+    epsilon: Annotated[str, option("epsilon", "The epsilon that is claimed.", old="claim")] = "1",
     truth: Annotated[str, typer.Option(metavar="E", help="The true epsilon.")] = "1.25",
-    delta: Annotated[
-        str, typer.Option(metavar="D", help="The delta of the claim and of the truth.")
-    ] = "0",
+    delta: Annotated[str, option("delta", "The delta of the claim and of the truth.")] = "0",
     *,
     options: Options,
 ) -> None:
@@ -34,9 +33,9 @@ def power(
     of a few shapes with the true epsilon are shown; with a name, the mechanism's worst pair against
     the claim. Runs are counted over both values.
 
-    Examples: python -m audits power --claim 1 --truth 1.25;
-    python -m audits power --claim 1 --truth 1.1 --delta 1e-5;
-    python -m audits power "Laplace(scale=1.0" --claim 0.8
+    Examples: dp-attest audit power --epsilon 1 --truth 1.25;
+    dp-attest audit power --epsilon 1 --truth 1.1 --delta 1e-5;
+    dp-attest audit power "Laplace(scale=1.0" --epsilon 0.8
 
     Exit status: 0 answered, 2 bad usage, 130 interrupted.
     """
@@ -44,18 +43,16 @@ def power(
     from accountant.domains import DELTA, Interval
     from accountant.errors import ParameterError
     from audits.claims.arguments import CONFIDENCE
-    from audits.formats.report_format import check_files
     from audits.known_densities.outcome_models import example_pairs, worst_outcome_pair
     from audits.known_densities.sample_size import runs_needed
 
-    epsilon = Interval(0.0, 50.0).check("--claim", parse_number(claim))
+    claimed = Interval(0.0, 50.0).check("--epsilon", parse_number(epsilon))
     true_epsilon = Interval(0.0, 50.0, "(]").check("--truth", parse_number(truth))
     checked_delta = DELTA.check("--delta", parse_number(delta))
     checked_confidence = CONFIDENCE.check("--confidence", parse_number(options.confidence))
-    check_files(options.files)
     if name is None:
-        if not true_epsilon > epsilon:
-            raise ParameterError("--truth", true_epsilon, f"above the claim, {epsilon:g}")
+        if not true_epsilon > claimed:
+            raise ParameterError("--truth", true_epsilon, f"above the claim, {claimed:g}")
         pairs = example_pairs(true_epsilon, checked_delta)
     else:
         from audits.runner.execution import select_cases
@@ -66,16 +63,17 @@ def power(
         }
         every = [case for case in select_cases([]) if case.subject in instances]
         mechanisms = [instances[case.subject] for case in select_cases([name], every)]
-        pairs = [worst_outcome_pair(mechanism, epsilon) for mechanism in mechanisms]
+        pairs = [worst_outcome_pair(mechanism, claimed) for mechanism in mechanisms]
     needed = [
         [
-            runs_needed(pair, epsilon, checked_delta, 1 - checked_confidence, share)
+            runs_needed(pair, claimed, checked_delta, 1 - checked_confidence, share)
             for share in POWERS
         ]
         for pair in pairs
     ]
-    claimed = f"claim {epsilon:g}" + (f", truth {true_epsilon:g}" if name is None else "")
-    title = f"{claimed}, delta {checked_delta:g}, confidence {checked_confidence:g}: runs in all"
+    claim_shown = f"claim {claimed:g}" + (f", truth {true_epsilon:g}" if name is None else "")
+    level = f"delta {checked_delta:g}, confidence {checked_confidence:g}"
+    title = f"{claim_shown}, {level}: runs in all"
     _show_runs_needed(title, needed, options)
 
 

@@ -1,4 +1,4 @@
-"""``python -m audits record``: run a function on data and on a neighbour with the same noise."""
+"""``dp-attest audit record``: run a function on data and on a neighbour with the same noise."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import FILES, AllowImport, Options, takes
 
 FOUND, INCONCLUSIVE = 1, 3  # exit statuses: a claim was falsified, or nothing could be decided
@@ -17,17 +18,12 @@ def record(
         str, typer.Argument(metavar="PKG.MODULE:FUNCTION", help="The function that is recorded.")
     ],
     pair: Annotated[
-        tuple[str, str], typer.Option(metavar="A.npy B.npy", help="Two neighbouring data sets.")
+        tuple[str, str], option("pair", "Two neighbouring data sets: files, as of `target`.")
     ],
-    epsilon: Annotated[
-        str | None, typer.Option(metavar="E", help="The epsilon that is claimed.")
-    ] = None,
+    epsilon: Annotated[str | None, option("epsilon", "The epsilon that is claimed.")] = None,
     delta: Annotated[
         str | None,
-        typer.Option(
-            metavar="D",
-            help="The delta of the claim, by default 0; or, without a claim, of the cost.",
-        ),
+        option("delta", "The delta of the claim, by default 0; or, without a claim, of the cost."),
     ] = None,
     primitive: Annotated[
         list[str] | None,
@@ -43,7 +39,7 @@ def record(
     needs to be written for it: draws of numpy, random and secrets, of diffprivlib and OpenDP, and
     of every --primitive, are recorded where they are made.
 
-    Example: python -m audits record mycode.noise:release --epsilon 1 --pair a.npy b.npy
+    Example: dp-attest audit record mycode.noise:release --epsilon 1 --pair a.npy b.npy
     --allow-import
 
     Each finding has its line. What cannot be judged has too: noise that went out of sight, as by
@@ -55,17 +51,19 @@ def record(
     """
     import sys
     import time
+    from pathlib import Path
 
-    from accountant.cli.exit_status import parse_number
+    from accountant.cli.exit_status import USAGE, CommandFailed, parse_number
     from accountant.domains import DELTA, POSITIVE, IntegerRange
     from accountant.errors import ParameterError
     from audits.claims.findings import Outcome
-    from audits.formats.report_format import check_files, write_files
+    from audits.formats.report_format import write_files
     from audits.recorded_runs.patches import named_function
     from audits.recorded_runs.record import record as recorded_run
     from audits.results.result_file import Request, new_result
     from audits.runner.recorded_row import recorded_row
     from audits.runner.target_values import load_value
+    from dp_attest.installation import hidden_by
 
     if not allow_import:
         raise ParameterError("--allow-import", name, "given, for the function's code will run")
@@ -75,7 +73,8 @@ def record(
         claim = POSITIVE.check("--epsilon", parse_number(epsilon))
         claim = (claim, checked_delta) if checked_delta else claim
     seed = IntegerRange(0).check("--seed", parse_number(options.seed or "0"))
-    check_files(options.files)
+    if hidden := hidden_by(Path.cwd()):
+        raise CommandFailed(hidden, USAGE)
     sys.path.insert(0, "")
     _, _, function = named_function(name)
     data, neighbour = map(load_value, pair)

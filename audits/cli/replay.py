@@ -1,4 +1,4 @@
-"""``python -m audits replay``: run a result again from its own seed, and list what differs."""
+"""``dp-attest audit replay``: run a result again from its own seed, and list what differs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from audits.cli.options import LIMITS, Options, takes
+from audits.cli.options import LIMITS, AllowImport, Options, takes
 
 if TYPE_CHECKING:
     from audits.results.result_file import Result
@@ -26,15 +26,13 @@ OWN_RANDOMNESS = {"libraries"}
 def replay(
     result: Annotated[str, typer.Argument(metavar=FILE, help="A file that --json wrote.")],
     options: Options,
-    allow_import: Annotated[
-        bool, typer.Option("--allow-import", help="Import the target that the file names.")
-    ] = False,
+    allow_import: AllowImport = False,
 ) -> None:
     """Run a result again and report whether it is identical but for times.
 
     Other libraries draw their own randomness, so of their rows only verdicts are compared.
 
-    Example: python -m audits --seed 7 --json report.json; python -m audits replay report.json
+    Example: dp-attest audit --seed 7 --json report.json; dp-attest audit replay report.json
 
     Exit status: 0 the same, 1 something differs, 2 bad input, 130 interrupted.
     """

@@ -209,7 +209,7 @@ def _partial_rows(
     seed = request.seed if options.seed is not None else saved_request.seed
     continued_request = dataclasses.replace(request, seed=seed)
     if continued_request != saved_request:
-        html_option = " --html FILE" if saved_request.curves else ""
-        command = saved_request.repeat_command + html_option
+        page_option = " --out FILE" if saved_request.curves else ""
+        command = saved_request.repeat_command + page_option
         raise ParameterError("--resume", part, f"of the same request, which was: {command}")
     return {row.subject: row for row in rows}, continued_request

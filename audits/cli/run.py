@@ -1,4 +1,4 @@
-"""Four commands of ``python -m audits``: ``run``, ``list``, ``papers`` and ``libraries``.
+"""Four commands of ``dp-attest audit``: ``run``, ``list``, ``papers`` and ``libraries``.
 
 ``run`` audits this project's mechanisms, its zoo of broken specimens and its algorithms, and
 ``list`` shows what can be audited; ``papers`` audits published claims, ``libraries`` mechanisms of
@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import REPORTS, Options, takes
 
 
@@ -26,15 +27,9 @@ def run(options: Options) -> None:
     A NAME is a mechanism, which means its first instance, or else a part of the subjects meant:
     Laplace is one row, laplace all rows with that word, "low bits" the floating-point leak test.
 
-    Examples: python -m audits; python -m audits Laplace --samples 10000000;
-    python -m audits --seed 7 --json report.json --html report.html; python -m audits list;
-    python -m audits --baseline report.json, which runs only what has changed since
-
-    Other commands (each has --help): list, all subjects; papers, published claims; libraries,
-    known faults of other libraries; target, your own function; record, its draws on two data sets;
-    scores, one training run by its canaries; canaries, what they would show, before it; replay, run
-    a result again; power, how many runs find a violation; zoo, how good the auditor is; bounds,
-    least possible errors; index, one page over plans, ledgers and audits.
+    Examples: dp-attest audit run; dp-attest audit Laplace --runs 10000000;
+    dp-attest audit --seed 7 --json report.json --out report.html; dp-attest audit list;
+    dp-attest audit --baseline report.json, which runs only what has changed since
 
     Exit status: 0 all as expected, 1 a claim was falsified or a broken specimen survived,
     2 bad usage or input, 3 inconclusive under --strict, 130 interrupted.
@@ -68,7 +63,7 @@ def papers(options: Options) -> None:
     "provable" is the accountants' upper bound; "at least" is what an attack shows, where one is
     quick. A claim that is neither proved nor refuted is shown as SURVIVED; that is no proof.
 
-    Examples: python -m audits papers; python -m audits papers LASSO --html papers.html
+    Examples: dp-attest audit papers; dp-attest audit papers LASSO --out papers.html
 
     Exit status: 0 all as known, 1 a verdict is not what it was, 2 bad usage, 130 interrupted.
     """
@@ -80,12 +75,10 @@ def papers(options: Options) -> None:
     run_and_report("papers", select_cases(request.names, cases()), request, threads, options)
 
 
-@takes(*REPORTS, samples="20000", jobs="1")
+@takes(*REPORTS, runs="20000", jobs="1")
 def libraries(
     *,
-    faults: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the page of the faults, as Markdown.")
-    ] = None,
+    faults: Annotated[str | None, option("faults")] = None,
     options: Options,
 ) -> None:
     """Audit other libraries: pinned faults must be found, sound mechanisms must survive.
@@ -94,19 +87,18 @@ def libraries(
     installs all. Most of them draw their own randomness, so numbers differ from run to run. The
     chance that any verdict is wrong is at most one in a million.
 
-    Examples: python -m audits libraries; python -m audits libraries opendp --junit opendp.xml;
-    python -m audits libraries --faults faults.md
+    Examples: dp-attest audit libraries; dp-attest audit libraries opendp --junit opendp.xml;
+    dp-attest audit libraries --faults faults.md
 
     Exit status: 0 all as known, 1 a fault was missed or a sound control was falsified, 2 bad
     usage, 3 inconclusive under --strict, 130 interrupted.
     """
-    from accountant.files import check_writable, write_text
+    from accountant.files import write_text
     from audits.cli.perform import exit_status, parse_request, run_cases, write_reports
     from audits.libraries import LIBRARIES, available_cases
     from audits.libraries.faults_page import faults_page
     from audits.runner.execution import select_cases
 
-    check_writable({"--faults": faults})
     request, threads = parse_request("libraries", options.names, options)
     cases, absent = available_cases(list(request.names))
     # `select_cases` refuses names that match no case.  The name of a library that is not installed

@@ -1,4 +1,4 @@
-"""``python -m audits scores``: one training run, audited by the scores of its canaries."""
+"""``dp-attest audit scores``: one training run, audited by the scores of its canaries."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.vocabulary import option
 from audits.cli.options import FILES, Options, takes
 
 
@@ -20,16 +21,16 @@ def scores(
         typer.Argument(metavar="OUTSIDE.npy", help="Scores of the canaries that were left out."),
     ],
     epsilon: Annotated[
-        str | None, typer.Option(metavar="E", help="The epsilon that is claimed, with --delta.")
+        str | None, option("epsilon", "The epsilon that is claimed, with --delta.")
     ] = None,
     delta: Annotated[
-        str | None, typer.Option(metavar="D", help="The delta of the claim and of the bound.")
+        str | None, option("delta", "The delta of the claim and of the bound.")
     ] = None,
     mu: Annotated[
         str | None, typer.Option(metavar="M", help="The claim is the curve of GaussianLoss(mu).")
     ] = None,
     plan: Annotated[
-        str | None, typer.Option(metavar="PLAN.toml", help="The claim is the curve of a plan.")
+        str | None, option("plan", "The claim is the curve of the plan in PLAN.")
     ] = None,
     split: Annotated[
         str,
@@ -53,22 +54,22 @@ def scores(
     claim the bound alone is printed. --split fixed is for trainers that drew exactly so many
     canaries: their coins are not independent, and the claim is then one of replaced records.
 
-    Examples: python -m audits scores inside.npy outside.npy --epsilon 8 --delta 1e-5;
-    python -m audits scores inside.npy outside.npy --mu 1 --delta 1e-5 --html run.html
+    Examples: dp-attest audit scores inside.npy outside.npy --epsilon 8 --delta 1e-5;
+    dp-attest audit scores inside.npy outside.npy --mu 1 --delta 1e-5 --out run.html
 
     Exit status: 0 survived, 1 falsified, 2 bad usage or input, 3 inconclusive under --strict,
     130 interrupted.
     """
     from accountant.cli.exit_status import parse_number
     from audits.claims.arguments import CONFIDENCE
-    from audits.cli.perform import check_reports, parse_seed, run_and_report
+    from audits.cli.perform import check_resume, parse_seed, run_and_report
     from audits.results.result_file import Request
     from audits.runner.scores import ScoresRequest, count_scores, scores_cases
 
     level = CONFIDENCE.check("--confidence", parse_number(options.confidence))
     seed = parse_seed(options)
     extra_options = {"epsilon": epsilon, "delta": delta, "mu": mu, "plan": plan, "split": split}
-    check_reports(options)
+    check_resume(options)
     unsized_request = Request("scores", (inside, outside), 0, level, seed, False, extra_options)
     todo = scores_cases(ScoresRequest.from_request(unsized_request))
     count = count_scores(unsized_request.names)

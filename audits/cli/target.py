@@ -1,4 +1,4 @@
-"""``python -m audits target``: a function or a program of your own, in any language."""
+"""``dp-attest audit target``: a function or a program of your own, in any language."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from typing import Annotated
 
 import typer
 
+from accountant.cli.exit_status import USAGE, CommandFailed
+from accountant.cli.vocabulary import option
 from audits.cli.options import LIMITS, REPORTS, AllowImport, Options, takes
 
 
 @takes(*REPORTS[1:], *LIMITS, jobs="1")
 def target(
-    epsilon: Annotated[str, typer.Option(metavar="E", help="The epsilon that is claimed.")],
+    epsilon: Annotated[str, option("epsilon", "The epsilon that is claimed.")],
     pair: Annotated[
         tuple[str, str],
-        typer.Option(
-            metavar="A B",
-            help="Two neighbouring values: numbers or files (.npy, .npz, .csv, .json, .parquet).",
+        option(
+            "pair",
+            "Two neighbouring values: numbers or files (.npy, .npz, .csv, .json, .parquet).",
         ),
     ],
     name: Annotated[
@@ -43,7 +45,7 @@ def target(
             metavar="S", help="Seconds in which the program must answer; 60 if not given."
         ),
     ] = None,
-    delta: Annotated[str, typer.Option(metavar="D", help="The delta that is claimed.")] = "0",
+    delta: Annotated[str, option("delta", "The delta that is claimed.")] = "0",
     allow_import: AllowImport = False,
     bits: Annotated[
         bool, typer.Option("--bits", help="Also look at the low-order bits of its numbers.")
@@ -62,7 +64,7 @@ def target(
     ] = None,
     claim: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name the claim of BOOK; by default as the function."),
+        option("claim", "Name the claim of BOOK; by default as the function."),
     ] = None,
     version: Annotated[
         str | None,
@@ -70,9 +72,7 @@ def target(
             metavar="V", help="State the version of the code; by default its file's SHA-256."
         ),
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Sign in BOOK with the key in FILE.")
-    ] = None,
+    key: Annotated[str | None, option("key", "Sign in BOOK with the key in FILE.")] = None,
     *,
     options: Options,
 ) -> None:
@@ -103,29 +103,29 @@ def target(
 
     With --evidence BOOK the audits of all versions add up to one test of the claim, whose false
     alarm has one probability for the life of the program; an alarm ends with exit status 1.
-    `python -m accountant ledger claim` opens the claim. Few runs of each version add up soonest
+    `dp-attest ledger claim` opens the claim. Few runs of each version add up soonest
     with --early.
 
     Examples, for a file mycode.py in this folder:
 
     \b
     A count that is 0 or 1:
-      python -m audits target mycode:count --epsilon 1 --pair 0 1 --allow-import
+      dp-attest audit target mycode:count --epsilon 1 --pair 0 1 --allow-import
     One record more or less, with a delta:
-      python -m audits target mycode:mean --epsilon 1 --delta 1e-5 \\
+      dp-attest audit target mycode:mean --epsilon 1 --delta 1e-5 \\
         --pair all.npy without_one.npy --allow-import
     Two tables, fewer runs, the same report again with the seed:
-      python -m audits target mycode:report --epsilon 1 --pair a.csv b.csv \\
-        --samples 20000 --seed 7 --allow-import
+      dp-attest audit target mycode:report --epsilon 1 --pair a.csv b.csv \\
+        --runs 20000 --seed 7 --allow-import
     One version of many, in CI:
-      python -m audits target mycode:count --epsilon 1 --pair 0 1 --allow-import \\
-        --samples 1000 --early --evidence book.db --version "$(git describe --always)"
+      dp-attest audit target mycode:count --epsilon 1 --pair 0 1 --allow-import \\
+        --runs 1000 --early --evidence book.db --version "$(git describe --always)"
 
     \b
     A program in JavaScript, in the shell, a query:
-      python -m audits target --command "node release.mjs" --epsilon 1 --pair 0 1
-      python -m audits target --command "sh count.sh" --once --epsilon 1 --pair 0 1
-      python -m audits target count.sql --sql sqlite:///people.db --epsilon 1 --pair 0 1
+      dp-attest audit target --command "node release.mjs" --epsilon 1 --pair 0 1
+      dp-attest audit target --command "sh count.sh" --once --epsilon 1 --pair 0 1
+      dp-attest audit target count.sql --sql sqlite:///people.db --epsilon 1 --pair 0 1
 
     Exit status: 0 survived, 1 falsified, 2 bad usage or a target that cannot be audited,
     3 inconclusive under --strict, 130 interrupted.
@@ -141,6 +141,7 @@ def target(
     from audits.runner.evidence import EvidenceBook, evidence_book
     from audits.runner.kept_outputs import KeptOutputs
     from audits.runner.target import TargetRequest, target_cases
+    from dp_attest.installation import hidden_by
 
     is_program = command is not None or sql is not None
     if not is_program and name is None:
@@ -148,6 +149,8 @@ def target(
         raise ParameterError("PKG.MODULE:FUNCTION", name, allowed)
     if not is_program and not allow_import:
         raise ParameterError("--allow-import", name, "given, for the target's code will run")
+    if hidden := hidden_by(Path.cwd()):
+        raise CommandFailed(hidden, USAGE)
     if options.dask is not None:
         raise ParameterError(
             "--dask",

@@ -1,4 +1,4 @@
-"""``python -m audits zoo``: how good the auditor is, on specimens whose truth is known."""
+"""``dp-attest audit zoo``: how good the auditor is, on specimens whose truth is known."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from audits.cli.options import FILES, Options, takes
 WRONG = 1  # exit status if the outcome of a specimen is not the expected one
 
 
-@takes("names", "samples", "confidence", "seed", "repeats", "jobs", "dask", *FILES, "resume",
-       samples="100000", seed="0", jobs="1")  # fmt: skip
+@takes("names", "runs", "confidence", "seed", "repeats", "jobs", "dask", *FILES, "resume",
+       runs="100000", seed="0", jobs="1")  # fmt: skip
 def zoo(options: Options) -> None:
     """Score the auditor: runs to detection, bound over truth, false alarms, seconds.
 
@@ -20,7 +20,7 @@ def zoo(options: Options) -> None:
     wrong is at most one in a million. A false alarm is a bound above the true epsilon; at 95 %
     confidence at most 5 in 100 are expected.
 
-    Examples: python -m audits zoo; python -m audits zoo sparse --repeats 20 --json zoo.json
+    Examples: dp-attest audit zoo; dp-attest audit zoo sparse --repeats 20 --json zoo.json
 
     Exit status: 0 all as expected, 1 one is not, 2 bad usage, 130 interrupted.
     """

@@ -9,7 +9,7 @@ import enum
 import importlib
 from collections.abc import Mapping
 
-from accountant.files import check_writable, write_text
+from accountant.files import write_text
 from audits.results.result_file import Result
 
 STDOUT = "-"  # as the file of --json
@@ -27,25 +27,13 @@ class ReportFormat(enum.Enum):
     @property
     def option(self) -> str:
         """The option of the command line that names the file."""
-        return f"--{self.name.lower()}"
+        return "--out" if self is ReportFormat.HTML else f"--{self.name.lower()}"
 
     def text(self, result: Result) -> str:
         """The result in this format."""
         module, function = self.value
         text: str = getattr(importlib.import_module(module), function)(result)
         return text
-
-
-def check_files(files: Mapping[ReportFormat, str | None]) -> None:
-    """Raise `ParameterError` before any run if a file cannot be written, or two are the same."""
-    check_writable(
-        {
-            report_format.option: None
-            if report_format is ReportFormat.JSON and name == STDOUT
-            else name
-            for report_format, name in files.items()
-        }
-    )
 
 
 def write_files(

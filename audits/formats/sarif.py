@@ -38,7 +38,7 @@ RULES = {
         "An attacker told two neighbouring inputs apart more often than the claimed epsilon and "
         "delta allow, or a run on the neighbour showed the data without enough noise. Read the "
         "message for what gave the data away. Then add noise, clip what is summed, or claim a "
-        "larger epsilon. `python -m audits replay` runs the same audit again from its JSON file.",
+        "larger epsilon. `dp-attest audit replay` runs the same audit again from its JSON file.",
     ),
     MISSED: (
         "error",
@@ -57,7 +57,7 @@ RULES = {
         "note",
         "The runs would not have seen half of the noise.",
         "The audit saw no violation, but a release with half the noise would have passed as well. "
-        "Use the number of runs that the message names, with `--samples`.",
+        "Use the number of runs that the message names, with `--runs`.",
     ),
 }
 

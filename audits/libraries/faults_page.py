@@ -41,7 +41,7 @@ def faults_page(result: Result) -> str:
     }
     request = result.request
     command = (
-        f"python -m audits libraries --samples {request.samples} --seed {request.seed} "
+        f"dp-attest audit libraries --runs {request.samples} --seed {request.seed} "
         "--faults docs/faults.md"
     )
     introduction = INTRODUCTION.format(
@@ -81,7 +81,7 @@ def _section(library: str, row: ReportRow) -> Iterator[str]:
         yield _item("bound", f"ε is at least {row.epsilon_lower:.3g}")
     if reported := dict(row.facts).get("reported"):
         yield _item("reported", THREAD.sub(THREAD_LINK, reported))
-    yield f"- command: `python -m audits libraries {shlex.quote(row.subject)}`\n"
+    yield f"- command: `dp-attest audit libraries {shlex.quote(row.subject)}`\n"
 
 
 def _item(name: str, text: str) -> str:

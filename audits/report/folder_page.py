@@ -83,7 +83,7 @@ def index_of(folder: Path, on_file: Callable[[str], None] = lambda name: None) -
     """Return the index of a folder and the folders in it.
 
     Plans are .toml and .json files with releases, ledgers are SQLite files, audits are JSON files
-    that ``python -m audits --json`` wrote.  Other files are passed over; ``on_file`` is called with
+    that ``dp-attest audit --json`` wrote.  Other files are passed over; ``on_file`` is called with
     the name of each that is read.
     """
     index = FolderIndex()

@@ -41,7 +41,7 @@ NOT_FOUND = "its file was not found"  # takes the place of a digest
 class Request:
     """What was asked of an audit: the command, its names and options, and the numbers it needs."""
 
-    command: str  # the subcommand of ``python -m audits``
+    command: str  # the subcommand of ``dp-attest audit``
     names: tuple[str, ...]  # its arguments, such as names of subjects
     samples: int  # runs of each audit
     confidence: float
@@ -52,10 +52,10 @@ class Request:
     @property
     def repeat_command(self) -> str:
         """The command line that repeats the request."""
-        command = ["python", "-m", "audits", *([] if self.command == "run" else [self.command])]
+        command = ["dp-attest", "audit", self.command]
         command += [*self.names, "--seed", str(self.seed)]
         without_runs = self.command in ("scores", "record")
-        command += [] if without_runs else ["--samples", str(self.samples)]
+        command += [] if without_runs else ["--runs", str(self.samples)]
         if self.confidence != 0.95:
             command += ["--confidence", f"{self.confidence!r}"]
         for name, value in self.options.items():

@@ -1,4 +1,4 @@
-"""The runner: every case that ``python -m audits`` audits, and their execution on any executor.
+"""The runner: every case that ``dp-attest audit run`` audits, and their execution on any executor.
 
 It may import `libraries`, `papers`, `zoo`, `minimax` and the rooms below; only `formats`,
 `report`, `pytest_support` and `cli` may import it.

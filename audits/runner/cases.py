@@ -1,4 +1,4 @@
-"""Every subject that ``python -m audits`` audits, and how each becomes a row of the report.
+"""Every subject that ``dp-attest audit run`` audits, and how each becomes a row of the report.
 
 The subjects are the declared mechanisms, the lowest bits of their floating-point outputs, the
 specimens of the zoo (deliberately broken implementations), and one estimator on real data.  In a

@@ -67,7 +67,7 @@ def evidence_book(
                 epsilon, delta = claimed
                 allowed = (
                     f"a book whose claim {claim!r} has epsilon {epsilon:g} and delta {delta:g}: "
-                    f"python -m accountant ledger claim BOOK {claim} --epsilon {epsilon!r} "
+                    f"dp-attest ledger claim BOOK {claim} --epsilon {epsilon!r} "
                     f"--delta {delta!r} opens it, or --claim NAME names another"
                 )
                 raise ParameterError("--evidence", stated, allowed)

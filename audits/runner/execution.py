@@ -6,7 +6,6 @@ A case is one thing to audit, such as a mechanism; its row is the line of the re
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
@@ -16,6 +15,7 @@ from accountant.errors import ParameterError
 from audits.results.rows import Settings, no_progress
 from audits.results.short_names import short_name
 from audits.runner.cases import cases
+from dp_attest.public_names import nearest_name
 
 WAKE_SECONDS = 0.5  # how long a signal may wait until the waiting thread sees it
 # For each command the module with its cases, where other processes look up a case by its name.
@@ -57,7 +57,7 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
     A name is a whole subject, or the name of a mechanism, which means its first instance, or else
     a part of the subjects that are meant.
     """
-    hint = "" if every is not None else "; `python -m audits list` shows them all"
+    hint = "" if every is not None else "; `dp-attest audit list` shows them all"
     every = cases() if every is None else every
     if not names:
         return every
@@ -71,8 +71,8 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
         named = named or [case for case in every if name.lower() in case.subject.lower()]
         if not named:
             subject_names = sorted({case.subject.split("(")[0] for case in every})
-            suggestions = difflib.get_close_matches(name, subject_names, n=3) or subject_names[:3]
-            shown = f"such as {' or '.join(map(repr, suggestions))}"
+            meant = nearest_name(name, subject_names)
+            shown = f"such as {subject_names[0]!r}" if meant is None else f"did you mean {meant!r}?"
             raise ParameterError("NAME", name, f"(part of) the name of a subject, {shown}{hint}")
         selected += [case for case in named if case not in selected]
     return [case for case in every if case in selected]

@@ -328,7 +328,7 @@ def advice(seconds: float, limit: float, *, early: bool) -> str | None:
     if seconds < MIN_SECONDS_SAID:
         return None
     shown = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-    sooner = "fewer --samples" if early else "fewer --samples or --early"
+    sooner = "fewer --runs" if early else "fewer --runs or --early"
     past = f", more than --max-seconds {limit:g}" if seconds > limit else ""
     at_most = "at most " if early else ""
     return f"{at_most}about {shown} left{past}; {sooner} end sooner"

@@ -8,9 +8,13 @@ name says otherwise.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from accountant import calibrate
+from mechanisms import Gaussian
 
 # with scikit-learn 1.9.1 diffprivlib 0.6.6 cannot be imported, with 1.7.2 it can
 DIFFPRIVLIB = (
@@ -19,11 +23,27 @@ DIFFPRIVLIB = (
 )
 
 
+DELTA = 1e-6
+
+
 class Split(NamedTuple):
     """Features and targets to fit on, and to score with."""
 
     train: tuple[np.ndarray, np.ndarray]
     test: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def last_fifth(cls, x: np.ndarray, y: np.ndarray, most: int) -> "Split":
+        """Return the first ``most`` records, of which the last fifth is scored."""
+        x, y = x[:most], y[:most]
+        first = len(y) - len(y) // 5
+        return cls((x[:first], y[:first]), (x[first:], y[first:]))
+
+
+@lru_cache
+def mu_of(epsilon: float) -> float:
+    """Return the shift of Gaussian noise over its deviation that the guarantee allows in all."""
+    return calibrate(Gaussian, epsilon=epsilon, delta=DELTA).loss.mu
 
 
 class Kind(Enum):
@@ -31,6 +51,7 @@ class Kind(Enum):
 
     OURS = "ours"  # with its defaults
     PEER = "alternative"
+    CONSTANT = "constant"  # one prediction for all records, with privacy
     FREE = "without privacy"
 
 
@@ -60,4 +81,4 @@ class Task:
     load: Callable[[int, bool], Any]
     methods: tuple[Method, ...]
     epsilons: tuple[float, ...] = (0.1, 1.0, 4.0)
-    delta: float = 1e-6
+    delta: float = DELTA

@@ -11,8 +11,7 @@ import numpy as np
 
 from algorithms import LabelIHT, LabelLasso, LabelPrivateClassifier, LocalIHT
 from algorithms.base.hard_thresholding import default_step, keep_largest, project_to_ball
-from benchmarks.estimator_rows import Kind, Method, Split, Task
-from experiments.datasets import MNIST, SHARED, mnist, present
+from benchmarks.estimator_rows import Kind, Method, Split, Task, package_data
 
 NOISE = 0.05
 
@@ -126,22 +125,6 @@ def three_rounds(data, epsilon, seed):
     return error(data, theta)
 
 
-@lru_cache(maxsize=2)
-def digits(seed, quick):
-    """Four fifths of the digits, and the rest; a split of each seed."""
-    if quick:
-        rng = np.random.default_rng(seed)
-        x = rng.normal(size=(400, 5))
-        y = (x @ rng.normal(size=(5, 3))).argmax(axis=1)
-    elif present(SHARED, MNIST):
-        x, y = mnist(SHARED)
-    else:
-        return None
-    order = np.random.default_rng(seed).permutation(len(y))
-    train, test = np.split(order, [4 * len(y) // 5])
-    return Split((x[train], y[train]), (x[test], y[test]))
-
-
 def classifier(data, epsilon, seed, **settings):
     classes = np.unique(data.train[1])
     made = LabelPrivateClassifier(epsilon, classes=classes, random_state=seed, **settings)
@@ -217,5 +200,12 @@ TASKS = (
     *simulated("private records", LOCAL, 1_000_000, 10, 2, 2.0),
     *simulated("private records", LOCAL, 1_000_000, 40, 2, 2.0),
     *simulated("private records", LOCAL, 300_000, 40, 2, 1.0),
-    Task("MNIST, private labels", "accuracy", 1.0, digits, CLASSIFIER, (0.5, 1.0, 2.0)),
+    Task(
+        "digits, private labels",
+        "accuracy",
+        1.0,
+        partial(package_data.parts, "digits"),
+        CLASSIFIER,
+        (0.5, 1.0, 2.0),
+    ),
 )

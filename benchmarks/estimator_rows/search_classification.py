@@ -8,10 +8,9 @@ import argparse
 import numpy as np
 
 from algorithms import PrivateLogisticRegression
-from benchmarks.estimator_rows import classification
-from benchmarks.estimator_rows.regression import DELTA
+from benchmarks.estimator_rows import DELTA, shared_files
 
-TASKS = {"Adult": classification.adult, "covtype": classification.cover}
+TASKS = {"Adult": shared_files.adult, "covtype": shared_files.cover}
 CANDIDATES = ({}, {"clip": 0.2}, {"clip": 0.8}, {"clip": 1.2}, {"rounds": 20}, {"step": 1.0})
 EPSILONS = (0.1, 1.0, 4.0)
 

@@ -1,6 +1,6 @@
 /* A count with two-sided geometric noise, epsilon 1, to be audited as a program:
      gcc -O2 -o noisy_count noisy_count.c -lm
-     python -m audits target --command ./noisy_count --epsilon 1 --pair 3 4 */
+     dp-attest audit target --command ./noisy_count --epsilon 1 --pair 3 4 */
 #define _DEFAULT_SOURCE
 #include <math.h>
 

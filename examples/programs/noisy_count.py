@@ -1,6 +1,6 @@
 """A count with two-sided geometric noise, epsilon 1, to be audited as a program.
 
-python -m audits target --command "python noisy_count.py" --epsilon 1 --pair 3 4
+dp-attest audit target --command "python noisy_count.py" --epsilon 1 --pair 3 4
 """
 
 import math

@@ -84,7 +84,7 @@ class CentralStudy:
                 made = SparseERM(
                     epsilon=setting.epsilon, delta=delta, sparsity=setting.sparsity,
                     rounds=math.isqrt(len(y)), step=step, ridge=PENALTY, random_state=seed,
-                    slope_bound=1.0, classes=[-1, 1], fit_intercept=False,
+                    slope_bound=1.0, classes=[-1.0, 1.0], fit_intercept=False,
                 )  # fmt: skip
                 return loss(made.fit(x, y).coef_, x, y) - least
 

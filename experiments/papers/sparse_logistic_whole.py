@@ -76,7 +76,7 @@ def gaps(x: Any, y: np.ndarray, settings: list[dict[str, Any]], seed: int) -> di
     for number, one in enumerate(settings):
         made = SparseERM(
             **one, delta=DELTA, rounds=math.isqrt(len(y)), step=STEP, ridge=PENALTY,
-            random_state=seed, slope_bound=1.0, classes=[-1, 1], fit_intercept=False,
+            random_state=seed, slope_bound=1.0, classes=[-1.0, 1.0], fit_intercept=False,
         )  # fmt: skip
         found[number] = loss(made.fit(x, y).coef_, x, y)
     return found

@@ -54,7 +54,7 @@ def accuracies(options: Options) -> Iterator[str]:
 
     def accuracy(epsilon: float, seed: int = 0, **settings: Any) -> float:
         made = SparseERM(
-            epsilon=epsilon, delta=1e-5, sparsity=10, classes=[-1, 1], random_state=seed,
+            epsilon=epsilon, delta=1e-5, sparsity=10, classes=[-1.0, 1.0], random_state=seed,
             non_private=epsilon == math.inf, fit_intercept=False, **settings,
         )  # fmt: skip
         return float(made.fit(x[train], y[train]).score(x[test], y[test]))

@@ -16,6 +16,7 @@ from accountant.domains import Domain
 from accountant.errors import ParameterError
 from accountant.plans.declared_releases import declare_release
 from accountant.plans.plan import DECLARED_PLAN_KINDS
+from dp_attest.calls import shows_call
 
 REQUIRED: Any = dataclasses.MISSING  # the default of a field that has none
 REGISTERED: list[type[Any]] = []  # the mechanisms that were declared
@@ -166,6 +167,11 @@ def _refuse_epsilon(cls: type[Any]) -> None:
     construct = cls.__init__
     searched = [name for name, parameter in parameters_of(cls).items() if parameter.knob]
 
+    @shows_call(
+        sigma="the scale of the noise is scale=, in the unit of the query",
+        b="the scale of the noise is scale=, in the unit of the query",
+        noise_multiplier="the noise is scale= and sensitivity=, in the unit of the query",
+    )
     @functools.wraps(construct)
     def construct_or_refuse(self: Any, *values: Any, **fields: Any) -> None:
         if "epsilon" in fields:

@@ -2,10 +2,19 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 
 from benchmarks.bench_estimators import measured, scores_of
-from benchmarks.estimator_rows import Kind, Method, Task, regression
+from benchmarks.estimator_rows import (
+    Kind,
+    Method,
+    Split,
+    Task,
+    package_data,
+    regression,
+    simulators,
+)
 
 
 def counted(calls, data, epsilon, seed):
@@ -55,5 +64,27 @@ def test_a_method_that_cannot_run_is_asked_once():
     assert calls == [0]
 
 
-def test_seeds_of_a_fixed_split_share_its_data():
-    assert regression.california(0, False) is regression.california(1, False)
+@pytest.mark.parametrize("name", ["diabetes", "irises"])
+def test_a_seed_has_its_own_split_which_is_loaded_once(name):
+    first, other = (package_data.parts(name, seed, False) for seed in (0, 1))
+    assert package_data.parts(name, 0, False) is first
+    assert len(first.test[1]) == len(other.test[1]) > 0
+    assert not np.array_equal(first.test[0], other.test[0])
+    assert all(np.abs(x).max() <= 1 for x in (first.train[0], first.test[0]))
+
+
+@pytest.mark.parametrize("name", simulators.FAMILIES)
+def test_simulated_records_are_within_their_bounds_and_are_drawn_anew(name):
+    first, other = (simulators.parts(name, seed, True, classes=False) for seed in (0, 1))
+    assert np.abs(first.train[0]).max() <= 1 >= np.abs(first.train[1]).max()
+    assert not np.array_equal(first.train[1], other.train[1])
+
+
+def test_tukey_em_is_close_to_least_squares_on_many_records():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (12_000, 2))
+    data = Split.last_fifth(x, x @ [0.5, -0.3] + 0.05 * rng.normal(size=12_000), 12_000)
+    free = regression.least_squares(data, 1.0, 0)
+    assert free - 0.01 < regression.tukey_em(data, 10.0, 0) <= free
+    # at a small epsilon its check of distance fails, and it is the constant
+    assert regression.tukey_em(data, 0.01, 0) == regression.constant(data, 0.01, 0)

@@ -26,7 +26,7 @@ BLOCK = re.compile(
 )
 # what is not measured: code, of which the doctests run; what `make table` and `make mutants` write
 OWNED = re.compile(
-    r"^ *```\w+\n.*?^ *```$|^    [^\n]*python -m [^\n]*$"
+    r"^ *```\w+\n.*?^ *```$|^    [^\n]*(?:python -m|dp-attest) [^\n]*$"
     r"|<!-- table of mechanisms: .*?<!-- end of table -->"
     r"|<!-- cost of exactness: .*?<!-- end of cost -->"
     r"|<!-- written by make mutants -->.*?<!-- end of what make mutants writes -->",

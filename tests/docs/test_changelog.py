@@ -14,7 +14,7 @@ MEASURED = re.compile(
     r"|\b(?:twice|half|third|tenth|quarter) (?:of )?the (?:processor )?time\b"
 )
 CODE = re.compile(r"`[^`]*`")  # numbers in it are settings
-COMMAND = re.compile(r"`python -m [\w.]+[^`]*`|`make \w+[^`]*`")
+COMMAND = re.compile(r"`(?:python -m|dp-attest) [\w.]+[^`]*`|`make \w+[^`]*`")
 FILE = re.compile(r"(?:docs|tests|benchmarks|experiments)/[\w/]+\.(?:md|py|txt)")
 
 

@@ -245,7 +245,7 @@ LEAST_ROWS = {  # that the patterns of `benchmarks.page` find
     "bench_least_epsilon": 18,
     "bench_sampling_schemes": 19,
     "bench_proofs": 29,
-    "bench_estimators": 85,
+    "bench_estimators": 65,
 }
 
 # Duchi's vector: equal eigenvalues leave its basis to the processor

@@ -153,6 +153,8 @@ def test_commands_exist(page):
         "accountant": {*accountant.__main__.COMMANDS, "ledger", "receipt"},
         "audits": {*audits.__main__.COMMANDS, "low"},  # "low bits" is the name of a row
     }
+    for group, word in re.findall(r"dp-attest (account|audit) ([a-z]+)(?=[\s`\"|]|$)", text):
+        assert word in known["accountant" if group == "account" else "audits"], word
     for program, word in re.findall(r"python -m (\w+)((?: +\"?[a-z]+(?=[\s`\"|]|$))?)", text):
         programs = (
             *PACKAGES,
@@ -200,10 +202,11 @@ def test_the_glossary_speaks_of_the_code():
     assert names - package_words() == set()
 
 
-def test_the_start_page_links_every_page():
-    linked = {(DOCS / link.partition("#")[0]).resolve()
-              for link in LINK.findall(text_of(DOCS / "index.md"))}  # fmt: skip
-    assert {page for page in PAGES if page.name != "index.md"} <= linked
+def test_the_start_page_and_the_page_of_proofs_link_every_page():
+    starts = (DOCS / "index.md", DOCS / "proofs" / "index.md")
+    linked = {(start.parent / link.partition("#")[0]).resolve()
+              for start in starts for link in LINK.findall(text_of(start))}  # fmt: skip
+    assert set(PAGES) - {DOCS / "index.md"} <= linked
 
 
 @each_page

@@ -1,13 +1,19 @@
 """The site: every page is in its navigation, and a built one reads well in a browser."""
 
+import functools
+import http.server
 import re
 import shutil
 import subprocess
 import sys
+import threading
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from docs_site.prose import LONG_TOPICS, MOST_OF_BENCHMARKS, MOST_WORDS, readings
+from tests.docs.questions import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
 NAVIGATION = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
@@ -16,7 +22,7 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.py"))
 
 
 def test_every_page_is_in_the_navigation_once():
-    listed = re.findall(r": (\S+\.md)$", NAVIGATION, re.MULTILINE)
+    listed = re.findall(r"(?::|-) (\S+\.md)$", NAVIGATION, re.MULTILINE)
     pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     pages |= {f"notebooks/{path.stem}.md" for path in NOTEBOOKS}
     assert pages - set(listed) == set()
@@ -42,6 +48,13 @@ def test_a_notebook_starts_with_its_title_and_shows_objects(path):
     assert cells[0].strip().startswith("# # ")
     last = [cell.strip().splitlines()[-1] for cell in cells if cell.strip()]
     assert any(re.fullmatch(r"[a-z]\w+", line) for line in last)
+
+
+def test_topics_are_short_and_read_easily():
+    read = {reading.page.removesuffix(".md"): reading for reading in readings()}
+    assert max(read[name].words for name in LONG_TOPICS) <= MOST_WORDS
+    assert read["benchmarks"].words <= MOST_OF_BENCHMARKS
+    assert [one.page for one in read.values() if one.grade > 9] == []
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +101,26 @@ def test_a_page_of_the_site_fits_and_is_accessible(name, width, scheme, site, br
             if one["impact"] in {"serious", "critical"}] == []  # fmt: skip
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     context.close()
+
+
+@pytest.mark.slow
+def test_a_plain_question_finds_a_page_that_answers_it(site, browser):
+    """The first result of the search, as a reader types it into the built site."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page, missed = browser.new_page(), {}
+    page.goto(f"http://127.0.0.1:{server.server_port}/index.html", wait_until="networkidle")
+    for question, pages in QUESTIONS.items():
+        page.click("input.md-search__input")
+        page.keyboard.press("Control+A")
+        page.keyboard.type(question)
+        page.wait_for_timeout(900)  # the site waits for the end of typing, and says no word
+        first = page.locator("a.md-search-result__link").first.get_attribute("href")
+        found = re.sub(r"^http://[^/]*/|\.html.*$", "", first or "")
+        if found not in pages.split():
+            missed[question] = found
+    server.shutdown()
+    server.server_close()
+    assert len(QUESTIONS) == 40
+    assert len(missed) <= 2, missed

@@ -49,9 +49,7 @@ def test_parts_answer_as_their_own_command_lines(tmp_path, capsys):
     assert status == 0
     assert "fits the budget" in shown.out
     # the word `run` may be left out
-    status, shown = output_of(
-        capsys, "audit", "half_the_noise", "--samples", "20000", "--seed", "1"
-    )
+    status, shown = output_of(capsys, "audit", "half_the_noise", "--runs", "20000", "--seed", "1")
     assert status == 0
     assert "half_the_noise" in shown.out
 

@@ -1,6 +1,8 @@
 """Packages that another distribution has overwritten are named; so are misspelled names."""
 
+import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 import accountant
 import algorithms
 import mechanisms
+from dp_attest.__main__ import main
 from dp_attest.installation import PACKAGES, check_packages
 
 ROOT = Path(__file__).parents[2]
@@ -72,3 +75,71 @@ def test_attributes_of_packages_stay_attributes():
         mechanisms.Gausian  # noqa: B018
     with pytest.raises(ImportError, match=r"has no 'xyz'$"):
         exec("from accountant import xyz")
+
+
+def hiding_folder(folder):
+    """A folder of a user, who has a package and a module of the same names as ours."""
+    (folder / "algorithms").mkdir()
+    (folder / "algorithms" / "__init__.py").write_text("def bubble_sort(x): ...\n")
+    (folder / "mycode.py").write_text("def release(value, rng): return value + rng.laplace()\n")
+    return folder
+
+
+@pytest.mark.parametrize("module", ["dp_attest", "accountant", "audits"])
+def test_a_folder_of_the_user_that_hides_a_package_is_explained(module, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--version"],
+        cwd=hiding_folder(tmp_path), env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    (line,) = done.stderr.splitlines()
+    assert done.returncode != 0
+    assert line.startswith(f"dp-attest: {tmp_path}/algorithms/__init__.py is not dp-attest's")
+    assert line.endswith(f"rename {tmp_path}/algorithms, or work in another folder: to install "
+                         "again cannot help")  # fmt: skip
+    assert "pip" not in line
+
+
+@pytest.mark.parametrize("command", ["target", "record"])
+def test_code_to_audit_in_such_a_folder_is_refused_in_words(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(hiding_folder(tmp_path))
+    words = [command, "mycode:release", "--pair", "0", "1", "--epsilon", "1", "--allow-import"]
+    assert main(["audit", *words]) == 2
+    said = capsys.readouterr().err
+    assert "hides dp-attest's package 'algorithms': rename" in said
+    assert said.count("\n") == 1
+
+
+LOADED = """
+import sys
+before = set(sys.modules)
+from accountant import PoissonSampled, Tight
+from mechanisms import Gaussian, Laplace
+plan = 3 * Laplace(10.0) + 10 * PoissonSampled(Gaussian(1.0), 0.01)
+print(Tight().epsilon(plan, 1e-6) < 2)
+print(*{name.partition(".")[0] for name in set(sys.modules) - before})
+"""
+
+
+def test_an_epsilon_loads_numpy_and_scipy_alone():
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    answer, names = done.stdout.splitlines()
+    owners = importlib.metadata.packages_distributions()
+    loaded = {owner for name in names.split() for owner in owners.get(name, ())}
+    assert answer == "True"
+    assert loaded - {"dp-attest", "lazy-loader"} <= {"numpy", "scipy"}
+
+
+UNPUBLISHED = re.compile(r"pip install [`'\"]*dp-attest")
+
+
+def test_no_remedy_names_what_is_not_published():
+    texts = [
+        *(path for package in ("dp_attest", *PACKAGES) for path in (ROOT / package).rglob("*.py")),
+        *(ROOT / "accountant" / "reports" / "templates").glob("*.html"),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
+    texts = [path for path in texts if "records" not in path.parts]
+    assert [path for path in texts if UNPUBLISHED.search(path.read_text(encoding="utf-8"))] == []

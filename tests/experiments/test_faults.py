@@ -22,7 +22,7 @@ def test_every_fault_of_the_page_is_there_with_its_command():
     assert len(KEPT["faults"]) == sum(counts) == page.count("\n## ")
     for fault in KEPT["faults"]:
         subject = f"{fault['library']}: {fault['name']}"
-        assert fault["command"] == f"python -m audits libraries '{subject}'"
+        assert fault["command"] == f"dp-attest audit libraries '{subject}'"
         assert f"## {fault['library']} {fault['version']}: {fault['name']}\n" in page
         bound, claimed = fault["epsilon_at_least"], fault["claimed_epsilon"]
         assert bound is None or bound > claimed

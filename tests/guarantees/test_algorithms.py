@@ -31,7 +31,7 @@ def test_private_lasso():
 
 @pytest.mark.dp(epsilon=1, delta=1e-5, runs=FEW)
 def test_sparse_erm():
-    made = SparseERM(epsilon=1.0, delta=1e-5, classes=[-1, 1], **ROUNDS)
+    made = SparseERM(epsilon=1.0, delta=1e-5, classes=[-1.0, 1.0], **ROUNDS)
     return made, (X, np.sign(Y)), (TURNED, np.sign(Y))
 
 

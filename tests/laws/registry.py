@@ -61,6 +61,7 @@ from tests.laws import (
     test_frames,
     test_gate,
     test_hockey_stick,
+    test_joined_frames,
     test_lattices,
     test_ledger,
     test_lower_bounds,
@@ -105,6 +106,7 @@ from tests.mutants import (
     frames,
     frank_wolfe,
     gates,
+    joined_frames,
     label_sgd,
     lasso,
     lattices,
@@ -1092,6 +1094,11 @@ register(
     "moves of frames", test_frames.violation,
     {wrong.__name__: (test_frames.Asking(**{name: wrong}), test_frames.Asking())
      for name, wrong in frames.WRONG},
+)  # fmt: skip
+register(
+    "moves of joined frames", test_joined_frames.violation,
+    {wrong.__name__: (test_joined_frames.Asking(**{name: wrong}), test_joined_frames.Asking())
+     for name, wrong in joined_frames.WRONG},
 )  # fmt: skip
 register(
     "moves of ranks and keys", test_ranked_frames.violation,

@@ -46,7 +46,7 @@ from audits import replay
 from audits.algorithm_runs.fits import is_fitted_through_gates, published, run_through
 
 # what fits nothing on private records
-NO_FITS = {"BoundsScaler", "best_partition_selection", "best_randomizer"}
+NO_FITS = {"BoundsScaler", "clipped_share", "best_partition_selection", "best_randomizer"}
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, (40, 3))
 X[1:, 2] = 0.5  # constant but for the first record

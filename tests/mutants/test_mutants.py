@@ -35,7 +35,7 @@ ON_EVERY_INSTANCE = {"hockey_stick", "neighbours"}
 # their own tests ask the same question of what is right, and it takes a second or more
 HELD_BY_THEIR_OWN_TEST = {
     "repeated", "passes", "runs of random steps",
-    "declared shapes", "moves of frames", "moves of ranks and keys",
+    "declared shapes", "moves of frames", "moves of joined frames", "moves of ranks and keys",
     "recorded noise", "recorded linear maps", "recorded laws", "exact weights", "exact levels",
     "exact comparisons",
     "replays: the_loss_of_a_sampled_release_is_that_of_its_mixture",

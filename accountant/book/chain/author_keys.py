@@ -153,7 +153,7 @@ def opened_key(
         return load(file_bytes, ask().encode())
     except UnsupportedAlgorithm:
         allowed = "one without a passphrase where bcrypt is not installed; "
-        allowed += '`pip install "dp-attest[keys]"` installs it'
+        allowed += "`pip install bcrypt` installs it"
     except ParameterError:  # nothing could be asked
         raise
     except (AttributeError, TypeError, ValueError):
@@ -180,5 +180,5 @@ def has_ed25519() -> bool:
 def refuse_without_ed25519() -> None:
     """Raise `ParameterError` where cryptography, which checks signatures, is not installed."""
     if not has_ed25519():
-        allowed = 'used where cryptography is installed (pip install "dp-attest[keys]")'
+        allowed = "used where cryptography is installed (pip install cryptography)"
         raise ParameterError("keys of people", "nothing", allowed)

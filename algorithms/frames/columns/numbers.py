@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Self, final
 
 import narwhals as nw
 
@@ -14,6 +14,7 @@ from algorithms.frames.columns.kinds import DROP, NUMBERS, ColumnKind, missing_i
 
 # The bounds that an `Integer` may have: sums of 2^32 rows then fit into 64 bits.
 WHOLE_BOUND = IntegerRange(-(2**30), 2**30)
+UNKNOWN_BOUND = 2.0**127  # of a `Number` whose bounds are unknown
 MISSING_NUMBER = '"drop", or a number within the bounds'
 
 
@@ -53,6 +54,27 @@ class Number(ColumnKind):
             raise ParameterError("high", self.high, allowed)
         _set_bounds(self, low, high)
 
+    @classmethod
+    def unknown(cls, missing: float | str = DROP) -> Self:
+        """Return a column of numbers of which no bounds are public: `bounds` finds some first.
+
+        Parameters
+        ----------
+        missing : "drop" or float
+            As of others; a number is moved to the bounds that are found.
+
+        Returns
+        -------
+        Number
+            Up to 2^127 in size, 1.7e38.
+        """
+        return cls(-UNKNOWN_BOUND, UNKNOWN_BOUND, missing)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no bounds are public."""
+        return (self.low, self.high) == (-UNKNOWN_BOUND, UNKNOWN_BOUND)
+
     @property
     def bounds(self) -> tuple[float, float]:
         """The public bounds."""
@@ -61,6 +83,8 @@ class Number(ColumnKind):
     @property
     def rule(self) -> str:
         """What counts as what, in words."""
+        if self.is_unknown:
+            return f"bounds are unknown, {missing_in_words(self.missing)}"
         return f"clipped to {self.low:g} .. {self.high:g}, {missing_in_words(self.missing)}"
 
 

@@ -86,7 +86,7 @@ class RowProducts:
         column of labels at most one is not 0.  So the squared length of all terms is at most 1 for
         each column, and 1 for the constant.
         """
-        return StatisticUnits.of(math.sqrt(1 + len(self.features)), 1.0, self.schema.relation)
+        return StatisticUnits.of(math.sqrt(1 + len(self.features)), 1.0, self.schema.row_relation)
 
     @property
     def length(self) -> int:

@@ -274,7 +274,7 @@ def test_without_bcrypt_a_key_of_openssh_says_what_is_missing(people, monkeypatc
         raise TypeError if passphrase is None else UnsupportedAlgorithm("Need bcrypt module")
 
     monkeypatch.setattr(serialization, "load_ssh_private_key", load)
-    with pytest.raises(ParameterError, match=r'bcrypt is not installed; `pip install "dp-attest\['):
+    with pytest.raises(ParameterError, match=r"bcrypt is not installed; `pip install bcrypt`"):
         key_of(people.keys["ada"], lambda: PASSPHRASE)
 
 

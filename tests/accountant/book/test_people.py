@@ -36,7 +36,7 @@ def test_budgets_of_the_same_people_add_up_upwards(sqlite_book, capsys):
         with pytest.raises(ParameterError, match="people must be"):
             book.dataset("new", Budget(1.0), people=" staff")
         book.verify()
-    program = "python -m accountant ledger"
+    program = "dp-attest ledger"
     words = ["open", str(sqlite_book.path), "late", "--epsilon", "1", "--people", "staff-2026"]
     assert run_app(app, program, words) == 0
     for more, shown in (([], True), (["--name", "survey"], True), (["--name", "pupils"], False)):

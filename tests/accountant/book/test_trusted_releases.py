@@ -99,7 +99,7 @@ def test_the_command_line_names_what_was_trusted(path):
     assert shown.output.count(f"undeclared {UNDECLARED}") == 1
     assert shown.output.count(f"executor {EXECUTOR}") == 1
     plain = json.loads(
-        CliRunner().invoke(app, ["ledger", "history", str(path), "d", "--json"]).output
+        CliRunner().invoke(app, ["ledger", "history", str(path), "d", "--json", "-"]).output
     )
     assert plain["history"][0]["undeclared"] == UNDECLARED
 

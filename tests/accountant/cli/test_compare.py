@@ -1,4 +1,4 @@
-"""``python -m accountant``: the table, JSON, the picture, and errors that teach."""
+"""``dp-attest account``: the table, JSON, the picture, and errors that teach."""
 
 import json
 import subprocess
@@ -109,7 +109,7 @@ def test_bad_usage_is_one_line_and_exit_2(plan, arguments, words, capsys):
     assert main([plan if one == "PLAN" else one for one in arguments]) == 2
     captured = capsys.readouterr()
     assert words in captured.err.replace("\n", " ")
-    assert captured.err.startswith("python -m accountant: ")
+    assert captured.err.startswith("dp-attest account: ")
 
 
 def test_a_bad_plan_file_says_where(tmp_path, capsys):
@@ -123,4 +123,4 @@ def test_help_teaches_and_loads_no_numpy():
     code = "import sys, accountant.__main__ as m; m.main(['--help']); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "[[release]]" in done.stdout
-    assert "Examples: python -m accountant" in done.stdout
+    assert "Examples: dp-attest account" in done.stdout

@@ -1,4 +1,4 @@
-"""``python -m accountant explain``: the exact cost in words."""
+"""``dp-attest account explain``: the exact cost in words."""
 
 import re
 

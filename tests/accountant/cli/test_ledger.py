@@ -1,6 +1,7 @@
 """The ledger's command line: what it says, what it writes, and how it ends."""
 
 import csv
+import inspect
 import json
 import os
 
@@ -17,7 +18,7 @@ TENTH = Laplace(10.0)
 
 
 def run(*words):
-    return run_app(app, "python -m accountant ledger", [str(one) for one in words])
+    return run_app(app, "dp-attest ledger", [str(one) for one in words])
 
 
 @pytest.fixture
@@ -138,9 +139,8 @@ def test_bad_usage_is_one_line_and_status_two(book, words, capsys, monkeypatch, 
 
 def test_a_corrupt_book_is_status_one_and_a_busy_one_three(book, capsys, monkeypatch):
     other = book.hold_lock()
-    monkeypatch.setattr(Book.open.__func__, "__kwdefaults__", {
-        **Book.open.__func__.__kwdefaults__, "wait": 0.2,
-    })  # fmt: skip
+    opened = inspect.unwrap(Book.open.__func__)
+    monkeypatch.setattr(opened, "__kwdefaults__", {**opened.__kwdefaults__, "wait": 0.2})
     assert run("open", book.url, "new", "--epsilon", 1) == 3
     other.rollback()
     other.close()

@@ -18,7 +18,7 @@ pytest.importorskip("cryptography")
 
 
 def run(*words):
-    return run_app(app, "python -m accountant ledger", [str(word) for word in words])
+    return run_app(app, "dp-attest ledger", [str(word) for word in words])
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_a_passphrase_is_asked_for_or_taken_from_a_variable(
     assert run("open", book, "d", "--epsilon", 1, "--key", key) == 0
     page = tmp_path / "page.html"
     words = ["page", "--ledger", book, "--out", page, "--key", key]
-    assert run_app(accountant_app, "python -m accountant", [str(word) for word in words]) == 0
+    assert run_app(accountant_app, "dp-attest account", [str(word) for word in words]) == 0
     assert run("open", book, "e", "--epsilon", 1, "--key", people.keys["bob"]) == 2
     monkeypatch.delenv(PASSPHRASE_VARIABLE)
     # a key without a passphrase asks for none

@@ -16,7 +16,7 @@ TENTH = Laplace(10.0)
 
 
 def run(*words):
-    return run_app(app, "python -m accountant ledger", [str(one) for one in words])
+    return run_app(app, "dp-attest ledger", [str(one) for one in words])
 
 
 @pytest.fixture

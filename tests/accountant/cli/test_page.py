@@ -1,4 +1,4 @@
-"""``python -m accountant page``: it writes a page, and never over one."""
+"""``dp-attest page``: it writes a page, and never over one."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ app.command("other")(lambda: None)
 
 
 def run(*words):
-    return run_app(app, "python -m accountant", ["page", *map(str, words)])
+    return run_app(app, "dp-attest account", ["page", *map(str, words)])
 
 
 @pytest.fixture

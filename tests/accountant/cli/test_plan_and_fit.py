@@ -1,4 +1,4 @@
-"""``python -m accountant plan|fit|explain``, the files they read and write, and hostile files."""
+"""``dp-attest account plan|fit|explain``, the files they read and write, and hostile files."""
 
 import re
 import subprocess
@@ -154,7 +154,7 @@ def test_lower_bounds_come_from_installed_packages(tmp_path, capsys, monkeypatch
         (["explain", "FIXED", "--delta", "1"], "--delta must be a number"),
         (["plan", "PLAN", "--group", "0"], "--group must be a whole number"),
         (["fit", "PLAN", "--out", "x.yaml"], "--out must be a .toml or .json file"),
-        (["fit", "PLAN", "--out", "FIXED"], "a new file, or given with --force"),
+        (["fit", "PLAN", "--out", "FIXED"], "a file that is not there yet, or --force given"),
         (["fit", "PLAN", "--out", "/nowhere/x.toml"], "a file in a folder that exists"),
         (["fit", "PLAN", "--more", "2"], "of a class that is given its sensitivity"),
         (["fit", "PLAN", "--need", "ages=1"], "given together, or neither"),
@@ -173,7 +173,7 @@ def test_bad_usage_is_one_line_and_exit_2(plan, tmp_path, arguments, words, caps
     assert main([named.get(one, one) for one in arguments]) == 2
     captured = capsys.readouterr()
     assert words in captured.err.replace("\n", " ")
-    assert captured.err.startswith("python -m accountant: ")
+    assert captured.err.startswith("dp-attest account: ")
     assert fixed.read_text().startswith("[[release]]")
 
 

@@ -1,4 +1,4 @@
-"""``python -m accountant training``: the command's forms and errors."""
+"""``dp-attest account training``: the command's forms and errors."""
 
 import json
 
@@ -27,7 +27,7 @@ def test_the_command_writes_text_json_and_a_page(tmp_path, capsys):
     out, file = tmp_path / "statement.html", tmp_path / "statement.json"
     words = [*FACTS, "--loader", "shuffled", "--out", str(out), "--json", str(file)]
     assert main(words) == 0
-    assert capsys.readouterr().out.startswith("DP-SGD privacy statement\n")
+    assert capsys.readouterr().out.startswith("DP-SGD, shuffled passes: 600 examples")
     found = TrainingStatement.from_json(file.read_text())
     assert (found.run.loader, found.noise, found.run.examples) == ("shuffled", 2.0, 600)
     assert "--loader shuffled --out FILE" in out.read_text()
@@ -38,7 +38,7 @@ def test_the_command_writes_text_json_and_a_page(tmp_path, capsys):
     assert main([*FACTS, "--json", "-"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["run"]["loader"] == "poisson"
-    assert "DP-SGD privacy statement" in captured.err
+    assert "DP-SGD, Poisson: 600 examples" in captured.err
 
 
 def test_a_statement_is_replayed(tmp_path, capsys):

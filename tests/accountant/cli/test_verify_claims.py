@@ -35,7 +35,7 @@ strategy = { kind = "BinaryTree", steps = 4 }
 SPARSE = "5 x SparseVector(answer_scale=40.0, scale=40.0, threshold=10.0) as claimed (PureLoss(eps"
 CLAIMS = (
     "the losses of SparseVector and MatrixMechanism are as those mechanisms claim: "
-    "`python -m accountant verify --mechanisms` says which claims it proves\n"
+    "`dp-attest account verify --mechanisms` says which claims it proves\n"
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from accountant import Chunks, Ledger, Parallel, ParameterError
+from accountant.ledger import chunks as chunks_module
 from mechanisms import Laplace
 
 
@@ -23,6 +24,51 @@ def test_chunks_hand_out_the_users_that_were_charged_in_any_order():
         Chunks(lambda: [data], (9,))[np.array([8, 0])]
     assert Chunks(lambda: [data], (8,))[0:0].shape == (0,)
     assert Chunks(lambda: [data], (8,))[np.array([], dtype=int)].shape == (0,)
+
+
+def test_few_users_are_read_once_where_queries_take_arrays(monkeypatch):
+    data, starts = np.arange(12.0).reshape(6, 2), []
+
+    def pieces():
+        starts.append(len(starts))
+        return [data[:4], data[4:]]
+
+    def sums(takes_arrays):
+        mapped = Chunks(pieces, (6, 2)).mapped(np.negative, (6, 2))
+        mapped.takes_arrays = takes_arrays
+        ledger, starts[:] = Ledger(mapped, 3 * Laplace(1e-9), rng=0), []
+        found = [ledger.release(Laplace(1e-9), lambda rows: rows[0:6].sum()) for _ in range(3)]
+        return np.round(found).tolist(), len(starts)
+
+    assert sums(True) == ([-66.0] * 3, 1)
+    assert sums(False) == ([-66.0] * 3, 3)
+    monkeypatch.setattr(chunks_module, "HELD_BYTES", 6 * 2 * 8 - 1)
+    assert sums(True) == ([-66.0] * 3, 3)
+
+
+def test_arrays_are_checked_where_they_are_read():
+    nan = np.array([0.0, 1.0, np.nan, 3.0])
+    assert Chunks(lambda: [nan], (4,))[0:2].tolist() == [0.0, 1.0]
+    for who in (slice(2, 4), np.array([3, 2])):
+        with pytest.raises(ParameterError, match="finite"):
+            Chunks(lambda: [nan[:3], nan[3:]], (4,))[who]
+    ragged = np.ones((4, 2)), np.ones(5)
+    with pytest.raises(ParameterError, match="equal length"):
+        Chunks(lambda: [ragged], (4, 2))[0:4]
+
+
+def test_a_function_gets_large_arrays_in_parts_of_one_size(monkeypatch):
+    monkeypatch.setattr(chunks_module, "PART_ENTRIES", 6)
+    lengths, data = [], np.arange(22.0).reshape(11, 2)
+
+    def noted(rows):
+        lengths.append(len(rows))
+        return rows
+
+    assert Chunks(lambda: [data[:7], data[7:]], (11, 2)).mapped(noted, (11, 2))[0:11].tolist() == (
+        data.tolist()
+    )
+    assert lengths == [3, 3, 1, 3, 1]
 
 
 def test_slices_rise_and_a_function_keeps_one_row_for_each_user():

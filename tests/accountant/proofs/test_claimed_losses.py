@@ -242,7 +242,7 @@ def test_a_sampled_claim_about_replaced_records_is_no_claim_about_added_ones():
 def test_whose_claims_are_used_is_said():
     found = certified(PROVED["noisy max"])
     assert found.words.endswith(
-        "); the losses of NoisyMax are as that mechanism claims: `python -m accountant verify "
+        "); the losses of NoisyMax are as that mechanism claims: `dp-attest account verify "
         "--mechanisms` says which claims it proves."
     )
     several = proof_plan(Exponential(1.0) + AboveThreshold(1.0, 1.0) + TREE, decimal=False)

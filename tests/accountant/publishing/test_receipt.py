@@ -90,7 +90,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     made = Run(folder)
     command = (
-        f"target released:jobs --epsilon 0.5 --pair 0 1 --samples 2000 --seed 7 --json {made.audit}"
+        f"target released:jobs --epsilon 0.5 --pair 0 1 --runs 2000 --seed 7 --json {made.audit}"
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

@@ -108,7 +108,7 @@ def opened(browser, address):
     where, asked = address
     contexts, complaints = [], []
 
-    def open_page(name="plan.html", **options):
+    def open_page(name="plan.html", unfold=True, **options):
         context = browser.new_context(**options)
         contexts.append(context)
         page = context.new_page()
@@ -117,6 +117,10 @@ def opened(browser, address):
         asked.clear()
         page.goto(f"{where}/{name}", wait_until="networkidle")
         assert asked == [f"/{name}"]
+        if unfold:
+            for layer in page.locator("details.layer").all():
+                if layer.get_attribute("open") is None:
+                    layer.locator("> summary").dispatch_event("click")
         return page
 
     open_page.complaints = complaints
@@ -210,6 +214,23 @@ def test_a_table_is_saved_from_the_page(opened):
     assert saved.value.suggested_filename.endswith("-lines.csv")
     with open(saved.value.path(), encoding="utf-8") as file:
         assert file.readline().startswith("name,release,")
+
+
+@pytest.mark.parametrize("name", ["plan.html", "history.html", "findings.html", "training.html"])
+def test_a_page_says_first_what_matters_and_folds_the_rest(opened, name):
+    """One sentence, one number and one picture in 700 pixels; on paper all is open."""
+    for width in (1280, 390):
+        page = opened(name, unfold=False, viewport={"width": width, "height": 700})
+        for shown in (".verdict", ".headline b", "main svg"):
+            box = page.locator(shown).first.bounding_box()
+            assert box["y"] + box["height"] <= 700
+            assert box["x"] + box["width"] <= width
+        assert page.evaluate("document.documentElement.scrollHeight") <= 2500
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        last = page.locator("details.layer").last.locator("p, tr").last
+        assert not last.is_visible()
+        page.emulate_media(media="print")
+        assert last.is_visible()
 
 
 @pytest.mark.parametrize("name", PAGES)

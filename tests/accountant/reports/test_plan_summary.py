@@ -13,7 +13,7 @@ def test_room_on_the_page_counts_what_is_admitted_far_from_the_plan():
     top = NoisyMax(26.0, monotone=True)
     plan = Sequential([4 * Gaussian(11.0), 7 * Laplace(20.0), 2 * top])
     budget = Budget(2.0, 1e-6)
-    found = list(_costs(plan, lines_of(plan), budget, lambda: None))[2].capacity
+    found = list(_costs(plan, lines_of(plan), budget, lambda steps: None))[2].capacity
     assert found == remaining_capacity(plan, top, budget) == 405
     assert budget.admits(Sequential([plan, found * top]))
     assert not budget.admits(Sequential([plan, (found + 1) * top]))

@@ -143,7 +143,7 @@ def test_a_hostile_file_ends_with_one_line_and_status_2(name, tmp_path, capsys):
     assert main(["verify", str(path)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("python -m accountant: proof must be ")
+    assert err.startswith("dp-attest account: proof must be ")
     assert err.count("\n") == 1
     assert len(err) < 500
 

@@ -15,6 +15,7 @@ from algorithms.frames import (
     count,
     mean,
     median,
+    private_keys,
     quantiles,
     regression,
     sum_,
@@ -217,3 +218,24 @@ def test_the_schema_is_a_file(tmp_path):
 def test_it_explains_how_many_persons_a_key_needs():
     words = count(by="shop", **COST).explain(declared())
     assert "half of those of 51 persons (2 keys a person)" in words
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("key", ["shop", "zip"])
+def test_equal_cells_are_counted_as_rows_are(library, key, monkeypatch):
+    columns, schema = shops(60), declared(person=None, rows_per_person=1)
+    columns[key] += [None if key == "shop" else 5, columns[key][0]]
+    frame, query = frame_of(library, {key: columns[key]}), count(by=key, **COST)
+    names = [7, -1, 5] if key == "zip" else ["east", "never", "drop"]
+    public = private_keys.with_keys(schema, key, names)
+
+    def counts():
+        counted = private_keys.key_counts(query, frame, key, schema)
+        sums = private_keys.sums_by_keys(query, frame, key, public, names)
+        return dict(zip(counted.keys.tolist(), counted.counts.tolist(), strict=True)), sums.tolist()
+
+    by_cells = counts()
+    expected = [columns[key].count(name) for name in names]
+    assert (by_cells[1], sum(by_cells[0].values())) == (expected, 62 if key == "zip" else 58)
+    monkeypatch.setattr(private_keys, "counts_of_distinct", lambda *question: None)
+    assert counts() == by_cells

@@ -47,8 +47,10 @@ CASES = {
         LabelLasso(
             epsilon=1.0, delta=1e-5, y_bound=2.0, noise_bound=0.1, randomizer="gaussian"
         ), APPROXIMATE),
-    "central, logistic": (SparseERM(epsilon=1.0, classes=[-1, 1], **ROUNDS), APPROXIMATE),
-    "central, ridge": (SparseERM(epsilon=1.0, ridge=0.1, classes=[-1, 1], **ROUNDS), APPROXIMATE),
+    "central, logistic": (SparseERM(epsilon=1.0, classes=[-1.0, 1.0], **ROUNDS), APPROXIMATE),
+    "central, ridge": (
+        SparseERM(epsilon=1.0, ridge=0.1, classes=[-1.0, 1.0], **ROUNDS), APPROXIMATE
+    ),
     "central, squared": (SparseERM(epsilon=1.0, loss="squared", **ROUNDS), APPROXIMATE),
 }  # fmt: skip
 
@@ -114,6 +116,6 @@ def test_the_worst_labels_use_the_whole_budget(name):
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_sampled_rounds_do_not_leak(loss):
-    made = SparseERM(epsilon=1.0, loss=loss, rate=0.3, classes=[-1, 1], **ROUNDS)
+    made = SparseERM(epsilon=1.0, loss=loss, rate=0.3, classes=[-1.0, 1.0], **ROUNDS)
     data, neighbour, _ = pair(made)
     assert replay(made, data, neighbour, rng=7).sound

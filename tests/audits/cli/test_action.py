@@ -26,7 +26,7 @@ def count(value, rng, size):
 def broken_count(value, rng, size):
     return value + rng.laplace(scale=SCALE / 2, size=size)
 """
-CLAIM = "--epsilon 1 --pair 0 1 --samples 2000 --allow-import"
+CLAIM = "--epsilon 1 --pair 0 1 --runs 2000 --allow-import"
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +183,6 @@ def test_every_hook_calls_a_command_of_the_auditor():
 
     for hook in HOOKS.values():
         *program, command = shlex.split(hook["entry"])
-        assert program == ["python", "-m", "audits"]
+        assert program == ["dp-attest", "audit"]
         assert command in COMMANDS
         assert (hook["language"], hook["pass_filenames"]) == ("python", False)

@@ -1,4 +1,4 @@
-"""`python -m audits bounds` as a person and as a program meet it, and what stands behind it."""
+"""`dp-attest audit bounds` as a person and as a program meet it, and what stands behind it."""
 
 import json
 import subprocess
@@ -62,7 +62,7 @@ def test_the_document(capsys):
 
 def test_all_problems_and_files(tmp_path):
     page, file = tmp_path / "b.html", tmp_path / "b.json"
-    assert main(["bounds", "--runs", "2", "--html", str(page), "--json", str(file)]) == 0
+    assert main(["bounds", "--runs", "2", "--out", str(page), "--json", str(file)]) == 0
     document = json.loads(file.read_text())
     assert [one["problem"] for one in document["bounds"]] == list(PROBLEMS)
     assert all(one["algorithms"] for one in document["bounds"])
@@ -71,7 +71,7 @@ def test_all_problems_and_files(tmp_path):
     assert "http://" not in text
     assert "https://" not in text
     assert "<script" not in text
-    assert "python -m audits bounds --runs 2 --seed 0" in text
+    assert "dp-attest audit bounds --runs 2 --seed 0" in text
 
 
 def test_same_seed_same_document(capsys):
@@ -125,7 +125,7 @@ def test_help_teaches_every_problem_and_option():
     words = " ".join(done.stdout.split())
     assert all(problem in words for problem in PROBLEMS)
     assert "Exit status" in words
-    assert "python -m audits bounds sparse_regression --n" in words
+    assert "dp-attest audit bounds sparse_regression --n" in words
 
 
 def test_every_parameter_of_every_problem_is_an_option():

@@ -1,4 +1,4 @@
-"""`python -m audits canaries`: what canaries would show, as a table and JSON."""
+"""`dp-attest audit canaries`: what canaries would show, as a table and JSON."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`python -m audits papers`."""
+"""`dp-attest audit papers`."""
 
 import json
 
@@ -7,7 +7,7 @@ from audits.__main__ import main
 
 def test_the_command(tmp_path, capsys):
     path = tmp_path / "papers.json"
-    words = ["papers", "label noise", "--samples", "20000", "--seed", "7", "--json", str(path)]
+    words = ["papers", "label noise", "--runs", "20000", "--seed", "7", "--json", str(path)]
     assert main(words) == 0
     shown = capsys.readouterr().out
     assert "provable" in shown

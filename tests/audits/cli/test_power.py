@@ -1,4 +1,4 @@
-"""`python -m audits power`: a table and JSON."""
+"""`dp-attest audit power`: a table and JSON."""
 
 import json
 

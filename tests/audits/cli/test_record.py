@@ -1,4 +1,4 @@
-"""``python -m audits record``: its exit status, its lines and its JSON."""
+"""``dp-attest audit record``: its exit status, its lines and its JSON."""
 
 import json
 

@@ -13,7 +13,7 @@ from audits.cli.options import FILES
 from audits.formats.report_format import ReportFormat
 
 ONE = "RandomizedResponse(k=10"
-QUICK = [ONE, "half_the_noise", "--samples", "2000", "--jobs", "1"]
+QUICK = [ONE, "half_the_noise", "--runs", "2000", "--jobs", "1"]
 # commands whose answers are no findings: lists, powers, bounds, comparisons, pages
 NO_FINDINGS = {"list", "power", "bounds", "canaries", "replay", "index"}
 
@@ -42,7 +42,8 @@ def never_run(monkeypatch):
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - NO_FINDINGS))
 def test_every_command_that_prints_findings_writes_every_format(command):
     taken = set(inspect.signature(COMMANDS[command]).parameters)
-    assert set(FILES) == {each.name.lower() for each in ReportFormat} <= taken
+    assert {f"--{name}" for name in FILES} == {each.option for each in ReportFormat}
+    assert {*FILES, "force"} <= taken
 
 
 def test_every_format_is_written_and_says_the_same(tmp_path, capsys):
@@ -128,13 +129,13 @@ def test_an_interrupted_audit_beside_a_baseline_goes_on(tmp_path, capsys, monkey
     # rows of before and after a change of the code are of no known code
     part["digests"]["code"] = "0" * 64
     (tmp_path / "r.json.part").write_text(json.dumps(part))
-    assert outcome_of([*words, path, "--resume"], capsys)[0] == 0
+    assert outcome_of([*words, path, "--resume", "--force"], capsys)[0] == 0
     said = outcome_of(["peek", *QUICK, "--baseline", path], capsys)[1]
     assert "kept" not in said
     assert "the baseline does not say of what code it is" in said
 
 
-OTHER = [["--samples", "2001"], ["--confidence", "0.9"], ["--seed", "12345"]]
+OTHER = [["--runs", "2001"], ["--confidence", "0.9"], ["--seed", "12345"]]
 
 
 @pytest.mark.parametrize("other", OTHER, ids=str)
@@ -172,7 +173,7 @@ def honest(value, rng, size):
 def shows_mean(data, rng):
     return (np.clip(data, 0, 1).sum() + rng.laplace(scale=1.0)) / len(data)
 """
-TARGET = ["--epsilon", "1", "--pair", "0", "1", "--samples", "2000", "--allow-import"]
+TARGET = ["--epsilon", "1", "--pair", "0", "1", "--runs", "2000", "--allow-import"]
 
 
 @pytest.fixture
@@ -208,7 +209,7 @@ def test_a_known_violation_fails_again_when_a_module_that_it_imports_changes(
     (suite,) = Xml.parse(folder / "r.xml").getroot()
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
     (folder / "helper.py").write_text(HELPER.format(0.9))
-    status, said = outcome_of(again, capsys)
+    status, said = outcome_of([*again, "--force"], capsys)
     assert (status, "Audited now, as its code changed: " in said) == (1, True)
     # the report of now is of the code of now
     (folder / "helper.py").write_text(HELPER.format(1.0))
@@ -247,14 +248,14 @@ def test_a_recorded_run_is_written_with_the_line_of_its_finding(folder, capsys):
     assert physical["region"]["startLine"] == 12
     assert json.loads((folder / "r.json").read_text())["outcome"] == "FALSIFIED"
     assert "releases_of_a_report.py:12" in (folder / "r.markdown").read_text().replace("&#95;", "_")
-    assert "releases_of_a_report:shows_mean breaks its claim" in (folder / "r.html").read_text()
+    assert "releases_of_a_report:shows_mean breaks its claim" in (folder / "r.out").read_text()
     (suite,) = Xml.parse(folder / "r.junit").getroot()
     assert suite.find("testcase").get("line") == "12"
 
 
 def test_the_scores_of_the_auditor_are_written_in_every_format(tmp_path, capsys):
     files = [str(word) for name in FILES for word in (f"--{name}", tmp_path / name)]
-    words = ["zoo", "half_the_noise", "half_the_sensitivity", "--samples", "2000"]
+    words = ["zoo", "half_the_noise", "half_the_sensitivity", "--runs", "2000"]
     assert outcome_of([*words, *files], capsys)[0] == 0
     for name in set(FILES) - {"sarif"}:
         assert "half_the_noise" in (tmp_path / name).read_text().replace("&#95;", "_"), name

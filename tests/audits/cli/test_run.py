@@ -1,4 +1,4 @@
-"""`python -m audits` as a person and as a program meet it."""
+"""`dp-attest audit run` as a person and as a program meet it."""
 
 import contextlib
 import io
@@ -23,7 +23,7 @@ from tests.child_processes import interrupt, interruptible
 from tests.laws.common import INSTANCES
 
 ONE = "RandomizedResponse(k=10"
-QUICK = [ONE, "half_the_noise", "peek", "--samples", "20000", "--seed", "7", "--jobs", "1"]
+QUICK = [ONE, "half_the_noise", "peek", "--runs", "20000", "--seed", "7", "--jobs", "1"]
 KEYS = ["subject", "kind", "claim", "exact_epsilon", "epsilon_lower", "confidence", "runs",
         "outcome", "expected", "witness", "seconds"]  # fmt: skip
 
@@ -101,9 +101,9 @@ ONE_OF_EACH = (
 def everything(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     paths = [str(folder / name) for name in ("all.json", "all.html")]
-    words = [*request.param, "--seed", "7", "--json", paths[0], "--html", paths[1]]
+    words = [*request.param, "--seed", "7", "--json", paths[0], "--out", paths[1]]
     if request.param:
-        shown = run_with_few_losses([*words, "--samples", "20000", "--jobs", "1"])
+        shown = run_with_few_losses([*words, "--runs", "20000", "--jobs", "1"])
     else:
         # two processes whose linear algebra has threads too would wait for each other
         done = audits_process(*words, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
@@ -168,10 +168,10 @@ def test_the_page_is_one_file_that_asks_nobody(everything):
 
 
 def test_help_teaches_and_list_lists(capsys, monkeypatch):
-    assert main(["--help"]) == 0
+    assert main(["run", "--help"]) == 0
     taught = capsys.readouterr().out
-    for words in ("--samples", "--confidence", "--seed", "--jobs", "--json", "--html", "--strict",
-                  "Examples:", "Exit status:", "list"):  # fmt: skip
+    for words in ("--runs", "--confidence", "--seed", "--jobs", "--json", "--out", "--strict",
+                  "--force", "Examples:", "Exit status:", "list"):  # fmt: skip
         assert words in taught
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["list"]) == 0
@@ -181,20 +181,20 @@ def test_help_teaches_and_list_lists(capsys, monkeypatch):
 
 
 USAGE = [
-    (["Laplase"], "NAME must be"), (["--samples", "5"], "--samples must be"),
-    (["--samples", "many"], "--samples must be a whole number from 10"),
-    (["--samples", "1e5"], "got 100000.0"), (["--confidence", "high"], "got 'high'"),
-    (["--json", ""], "--json must be"), (["--html", "-"], "--html must be"), ([""], "NAME must be"),
-    (["--json", "/tmp/same", "--html", "/tmp/same"], "another file"),
+    (["Laplase"], "NAME must be"), (["--runs", "5"], "--runs must be"),
+    (["--runs", "many"], "--runs must be a whole number from 10"),
+    (["--runs", "1e5"], "got 100000.0"), (["--confidence", "high"], "got 'high'"),
+    (["--json", ""], "--json must be"), (["--out", "-"], "--out must be"), ([""], "NAME must be"),
+    (["--json", "/tmp/same", "--out", "/tmp/same"], "another file"),
     (["--confidence", "1.5"], "--confidence must be"),
     (["--confidence", "nan"], "--confidence must be"), (["--seed", "-1"], "--seed must be"),
     (["--jobs", "0"], "--jobs must be"), (["--wrong"], "--wrong"),
     (["--json", "/nonexistent/x.json"], "--json must be"), (["--json", "/"], "--json must be"),
-    (["--html", "/nonexistent/x.html"], "--html must be"),
+    (["--out", "/nonexistent/x.html"], "--out must be"),
     (["--json", "/proc/x"], "--json must be"), (["--junit", "/nonexistent/x"], "--junit must be"),
     (["--resume"], "--resume must be given together with --json"), (["--resume", "--json", "-"],
     "--resume must be"), (["--dask", "tcp://127.0.0.1:9"], "--dask must be the address of"),
-    (["papers", "nobody"], "NAME must be"), (["papers", "--samples", "x"], "--samples must be"),
+    (["papers", "nobody"], "NAME must be"), (["papers", "--runs", "x"], "--runs must be"),
     (["power", "--claim", "1", "--truth", "1"], "--truth must be above"),
     (["power", "--delta", "1"], "--delta must be"), (["power", "nobody"], "NAME must be"),
     (["zoo", "nobody"], "NAME must be"), (["zoo", "--repeats", "0"], "--repeats must be"),
@@ -218,7 +218,7 @@ def test_bad_usage_is_one_line_and_exit_2_before_anything_runs(words, message, c
 def test_a_misspelt_name_gets_a_hint(capsys):
     assert main(["Laplase"]) == 2
     said = capsys.readouterr().err
-    assert "such as 'Laplace'" in said
+    assert "did you mean 'Laplace'?" in said
     assert len(said) < 200  # not a list of all names
 
 
@@ -235,7 +235,7 @@ def test_a_false_claim_exits_1(capsys, monkeypatch):
         return dataclasses.replace(case.check(settings, rng), expected=Outcome.SURVIVED)
 
     object.__setattr__(lying, "check", relabelled)
-    assert main(["half", "--seed", "1", "--samples", "20000"]) == 1
+    assert main(["half", "--seed", "1", "--runs", "20000"]) == 1
     shown = capsys.readouterr().out
     assert "0 of 1 as expected." in shown
     assert re.search(r"1 violation: half_the_noise leaks ε ≥ 1\.\d+, claimed 1\.\n", shown)
@@ -243,7 +243,7 @@ def test_a_false_claim_exits_1(capsys, monkeypatch):
 
 
 def test_too_few_runs_are_inconclusive_under_strict(capsys):
-    few = [ONE, "--samples", "20", "--seed", "1"]
+    few = [ONE, "--runs", "20", "--seed", "1"]
     assert main(few) == 0
     assert "too few runs to see half of the noise of RandomizedResponse; 1,100 would" in " ".join(
         capsys.readouterr().out.split()
@@ -254,7 +254,7 @@ def test_too_few_runs_are_inconclusive_under_strict(capsys):
 
 def test_an_interrupt_exits_130_and_leaves_no_file(tmp_path):
     target = tmp_path / "report.json"
-    words = ["half_the_noise", "--samples", "100000000000", "--json", str(target)]
+    words = ["half_the_noise", "--runs", "100000000000", "--json", str(target)]
     with interruptible([sys.executable, "-c", SLOW_LAST, *words]) as process:
         process.stdout.readline()  # it says when the guess test begins
         out, err = interrupt(process)
@@ -265,7 +265,7 @@ def test_an_interrupt_exits_130_and_leaves_no_file(tmp_path):
 
 
 def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, capsys):
-    words = ["DiscreteLaplace(", ONE, "--seed", "7", "--samples", "20000"]
+    words = ["DiscreteLaplace(", ONE, "--seed", "7", "--runs", "20000"]
     whole, part = tmp_path / "whole.json", tmp_path / "r.json"
     assert main([*words, "--json", str(whole)]) == 0
     done = json.loads(whole.read_text())
@@ -275,7 +275,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, capsys):
     left.write_text(json.dumps(cut))
     resume = [*words, "--json", str(part), "--resume"]
     assert main([*resume, "--confidence", "0.9"]) == 2
-    assert "of the same request, which was: python -m audits" in capsys.readouterr().err
+    assert "of the same request, which was: dp-attest audit" in capsys.readouterr().err
     assert not part.exists()
     assert main(resume) == 0
     assert not left.exists()
@@ -338,7 +338,7 @@ def test_ctrl_c_leaves_what_is_done_and_the_rest_is_resumed(tmp_path, capsys):
     words = ["peek", "gossip", "half_the_noise", "--seed", "7", "--jobs", "1"]
     target, whole = tmp_path / "r.json", tmp_path / "whole.json"
     # the two replays are done at once, the guess test of so many runs never
-    slow = [*words, "--samples", "3000000000", "--json", str(target)]
+    slow = [*words, "--runs", "3000000000", "--json", str(target)]
     command = [sys.executable, "-c", SLOW_LAST, *slow]
     with interruptible(command) as process:
         process.stdout.readline()  # it says when the guess test begins
@@ -350,7 +350,7 @@ def test_ctrl_c_leaves_what_is_done_and_the_rest_is_resumed(tmp_path, capsys):
     # with fewer samples, or it would take hours: the rows of replays do not depend on them
     left["request"]["samples"] = 20_000
     (tmp_path / "r.json.part").write_text(json.dumps(left))
-    quick = [*words, "--samples", "20000", "--json"]
+    quick = [*words, "--runs", "20000", "--json"]
     assert main([*quick, str(target), "--resume"]) == 0
     assert main([*quick, str(whole)]) == 0
     capsys.readouterr()
@@ -451,7 +451,7 @@ def test_a_file_that_is_no_result_is_refused(text, tmp_path, capsys):
 
 def test_the_zoo_is_scored(tmp_path, capsys):
     path = tmp_path / "zoo.json"
-    assert main(["zoo", "half_the_noise", "--samples", "5000", "--json", str(path)]) == 0
+    assert main(["zoo", "half_the_noise", "--runs", "5000", "--json", str(path)]) == 0
     shown = capsys.readouterr().out
     assert "as expected" in shown
     assert "Known to survive" in shown
@@ -478,12 +478,14 @@ def test_a_link_and_a_pipe_stay_what_they_are(tmp_path, capsys):
     target, link, pipe = (tmp_path / name for name in ("target.json", "link.json", "pipe"))
     target.write_text("old")
     link.symlink_to(target)
-    assert main([*QUICK, "--json", str(link)]) == 0
+    assert main([*QUICK, "--json", str(link)]) == 2
+    assert target.read_text() == "old"
+    assert main([*QUICK, "--json", str(link), "--force"]) == 0
     assert link.is_symlink()
     assert json.loads(target.read_text())["schema"] == 1
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    assert main([*QUICK, "--html", str(pipe)]) == 0
+    assert main([*QUICK, "--out", str(pipe)]) == 0
     assert os.read(reader, 15) == b"<!doctype html>"
     os.close(reader)
     assert stat.S_ISFIFO(pipe.stat().st_mode)
@@ -502,17 +504,15 @@ def test_the_help_names_every_command(capsys):
     from audits.__main__ import COMMANDS
 
     assert main(["--help"]) == 0
-    words = " ".join(capsys.readouterr().out.split())
-    others = words.partition("Other commands")[2].partition("Exit status")[0]
-    named = {part.split(",")[0].strip() for part in others.partition(":")[2].split(";")}
-    assert named == set(COMMANDS) - {"run"}
+    lines = capsys.readouterr().out.partition("Commands:")[2].splitlines()
+    assert {line.split()[0] for line in lines if line} == set(COMMANDS)
 
 
 def test_three_names_are_three_rows(tmp_path, capsys):
     names, path = ["Laplace", "Gaussian", "Staircase"], tmp_path / "r.json"
     page = tmp_path / "r.html"
-    words = [*names, "--samples", "2000", "--seed", "1", "--jobs", "1", "--json", str(path)]
-    assert main([*words, "--html", str(page)]) == 0
+    words = [*names, "--runs", "2000", "--seed", "1", "--jobs", "1", "--json", str(path)]
+    assert main([*words, "--out", str(page)]) == 0
     subjects = [row["subject"] for row in json.loads(path.read_text())["findings"]]
     assert sorted(subject.split("(")[0] for subject in subjects) == sorted(names)
     assert page.read_text().count("<tr class=more>") == 3
@@ -530,7 +530,7 @@ def test_the_words_of_the_low_bits_choose_every_such_row():
 
 def test_a_result_of_more_rows_a_name_is_replayed_whole(tmp_path, capsys):
     path = tmp_path / "r.json"
-    chosen = ["RandomizedResponse(k=10", "DiscreteLaplace(", "--samples", "2000", "--seed", "1"]
+    chosen = ["RandomizedResponse(k=10", "DiscreteLaplace(", "--runs", "2000", "--seed", "1"]
     assert main([*chosen, "--json", str(path)]) == 0
     document = json.loads(path.read_text())
     # as it was asked for when a name meant every subject that contains it

@@ -1,4 +1,4 @@
-"""`python -m audits scores`: two files of scores, a verdict, reports, and the run again."""
+"""`dp-attest audit scores`: two files of scores, a verdict, reports, and the run again."""
 
 import json
 
@@ -49,13 +49,13 @@ def test_exit_statuses(files, words, status, capsys):
 def test_reports_and_the_run_again(files, tmp_path, capsys):
     name = str(tmp_path / "run.json")
     page = tmp_path / "run.html"
-    words = ["--epsilon", "2", "--delta", "1e-5", "--json", name, "--html", str(page)]
+    words = ["--epsilon", "2", "--delta", "1e-5", "--json", name, "--out", str(page)]
     assert main(["scores", *files, *words]) == 1
     report = json.loads((tmp_path / "run.json").read_text())
     found = audit_scores(*files, delta=1e-5, rng=report["seed"])
     assert report["findings"][0]["epsilon_lower"] == found.epsilon_lower
-    assert report["command"].startswith("python -m audits scores ")
-    assert "--samples" not in report["command"]
+    assert report["command"].startswith("dp-attest audit scores ")
+    assert "--runs" not in report["command"]
     assert "in a million" not in page.read_text()
     assert main(["replay", name]) == 0
     assert "identical" in capsys.readouterr().out

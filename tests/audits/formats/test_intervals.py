@@ -129,7 +129,8 @@ def test_every_verdict_has_a_shape_and_a_colour_of_its_own():
     assert len(set(shapes.values())) == len(set(colours.values())) == len(VERDICTS)
     for words in (*VERDICTS.values(), "the claim", "the exact value"):
         assert words in html
-    assert html.count('<svg class="key falsified"') == 3  # in the legend and at two verdicts
+    # twice of each row, in the first picture and at its verdict, and in both legends
+    assert html.count('<svg class="key falsified"') == 6
     assert "undecided" not in Pictures(to_html(result(ROWS[0]))).bars[0]["kind"]
 
 

@@ -43,7 +43,7 @@ def test_the_verdict_is_first_and_what_is_wrong_is_above_the_rest():
     assert table[3][0] == "INCONCLUSIVE"
     assert table[3][-1] == "too few runs to see half of Laplace noise; 690 would"
     assert [cells[1] for cells in table if cells[0] == "SURVIVED"] == ["fine"]
-    assert "Repeat with `python -m audits --seed 7 --samples 100`." in text
+    assert "Repeat with `dp-attest audit run --seed 7 --runs 100`." in text
     assert "no proof of privacy" in text
 
 

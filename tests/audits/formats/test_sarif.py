@@ -162,7 +162,7 @@ def test_a_report_says_when_and_how_and_stands_beside_those_of_other_functions()
     run = run_of(row(), date="2026-01-02 03:04:05+00:00")
     (call,) = run["invocations"]
     assert call["endTimeUtc"] == "2026-01-02T03:04:05Z"
-    assert call["commandLine"].startswith("python -m audits")
+    assert call["commandLine"].startswith("dp-attest audit")
     assert run["automationDetails"]["id"] == "dp-attest/run/"
 
 

@@ -1,4 +1,4 @@
-"""`python -m audits libraries`: what is there is audited, what is not is said."""
+"""`dp-attest audit libraries`: what is there is audited, what is not is said."""
 
 import importlib.util
 import json
@@ -105,7 +105,7 @@ def test_the_page_of_faults_names_every_fault(tmp_path):
         library, name = one.subject.split(": ", 1)
         for text in (made, kept):
             assert re.search(rf"^## {library} .*: {re.escape(name)}$", text, re.MULTILINE)
-            assert f"`python -m audits libraries '{one.subject}'`" in text
+            assert f"`dp-attest audit libraries '{one.subject}'`" in text
     assert "ε 5.431121, δ 1e-10" in made
     assert "the truth is in [5.4312646, 5.4312646]" in " ".join(made.split())
     assert set(re.findall(r"^\| ([\w-]+) [\d.]+ \|", kept, re.MULTILINE)) == set(LIBRARIES)
@@ -133,10 +133,10 @@ def test_the_page_links_threads_and_leaves_out_what_is_not_known():
         "- reported: [IBM/differential-privacy-library#19]"
         "(https://github.com/IBM/differential-privacy-library/issues/19), a talk, "
         "[opendp/opendp#1234](https://github.com/opendp/opendp/issues/1234) "
-        "- command: `python -m audits libraries 'opendp: first'`"
+        "- command: `dp-attest audit libraries 'opendp: first'`"
     )
     assert paragraphs[paragraphs.index(f"## opendp {own_version}: second") + 1] == (
-        "- found: saw opendp: second - command: `python -m audits libraries 'opendp: second'`"
+        "- found: saw opendp: second - command: `dp-attest audit libraries 'opendp: second'`"
     )
     assert paragraphs[-2:] == ["## Not looked at", "- opacus: not installed"]
 

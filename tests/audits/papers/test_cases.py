@@ -1,4 +1,4 @@
-"""`python -m audits papers`: verdicts of published claims, as their own tests have them."""
+"""`dp-attest audit papers`: verdicts of published claims, as their own tests have them."""
 
 import re
 

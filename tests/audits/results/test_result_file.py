@@ -25,7 +25,7 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     assert without_times(back) == without_times(results)
     assert back.rows[0] == results.rows[0]
     assert back.request == results.request
-    assert back.request.repeat_command == "python -m audits a 'b c' --seed 7 --samples 100"
+    assert back.request.repeat_command == "dp-attest audit run a 'b c' --seed 7 --runs 100"
 
 
 def test_a_file_from_before_notes_is_read(tmp_path):

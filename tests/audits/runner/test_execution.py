@@ -30,12 +30,12 @@ def leaves(value, rng, size):
     sys.exit(7)
 """
 WORDS = {
-    "run": ["run", "half_the_noise", "peek", "--samples", "20000", "--seed", "7"],
-    "papers": ["papers", "gradient reports", "label noise", "--samples", "20000", "--seed", "7"],
-    "libraries": ["libraries", "numpy", "--samples", "5000", "--seed", "7"],
-    "zoo": ["zoo", "half_the_noise", "noisy_max", "--samples", "3000", "--repeats", "2"],
+    "run": ["run", "half_the_noise", "peek", "--runs", "20000", "--seed", "7"],
+    "papers": ["papers", "gradient reports", "label noise", "--runs", "20000", "--seed", "7"],
+    "libraries": ["libraries", "numpy", "--runs", "5000", "--seed", "7"],
+    "zoo": ["zoo", "half_the_noise", "noisy_max", "--runs", "3000", "--repeats", "2"],
     "target": ["target", "mine:honest", "--epsilon", "1", "--pair", "a.npy", "b.npy", "--bits",
-               "--allow-import", "--samples", "4000", "--seed", "7"],
+               "--allow-import", "--runs", "4000", "--seed", "7"],
 }  # fmt: skip
 EVERY = pytest.mark.parametrize("command", WORDS)
 HERE = pytest.mark.parametrize("command", [name for name in WORDS if name != "target"])
@@ -145,7 +145,7 @@ def test_a_part_of_another_request_is_refused(command, tmp_path, monkeypatch, ca
     monkeypatch.undo()
     other = ["--confidence", "0.9", "--resume"]
     assert done(command, *other, path=path, status=2) is None
-    assert f"which was: python -m audits {command}" in capsys.readouterr().err
+    assert f"which was: dp-attest audit {command}" in capsys.readouterr().err
 
 
 BROKEN = [
@@ -214,7 +214,7 @@ def test_threads_that_no_row_needs_work_on_the_runs_of_one(monkeypatch, tmp_path
         return real(self)
 
     monkeypatch.setattr(Settings, "workers", recorded)
-    words = ["half_the_noise", "--samples", "20000", "--seed", "977", "--json"]
+    words = ["half_the_noise", "--runs", "20000", "--seed", "977", "--json"]
     paths = [tmp_path / f"{n}.json" for n in (1, 6)]
     for path, jobs in zip(paths, ("1", "6"), strict=True):
         assert main([*words, str(path), "--jobs", jobs]) == 0

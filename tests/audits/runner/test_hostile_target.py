@@ -1,4 +1,4 @@
-"""`python -m audits target` against code that attacks its audit: forged verdicts, no end, leaks."""
+"""`dp-attest audit target` against code that attacks its audit: forged verdicts, no end, leaks."""
 
 import contextlib
 import itertools
@@ -155,7 +155,7 @@ def folder(tmp_path, monkeypatch):
 
 def words(name, *more):
     return ["target", name, "--epsilon", "1", "--pair", "a.npy", "b.npy", "--allow-import",
-            "--samples", "4000", "--seed", "1", *more]  # fmt: skip
+            "--runs", "4000", "--seed", "1", *more]  # fmt: skip
 
 
 def lives(pid):

@@ -1,4 +1,4 @@
-"""`python -m audits target`: somebody's function, whatever it does."""
+"""`dp-attest audit target`: somebody's function, whatever it does."""
 
 import hashlib
 import json
@@ -138,7 +138,7 @@ def folder(tmp_path, monkeypatch):
 
 def words(name, *more, pair=("a.npy", "b.npy"), claim="1"):
     return ["target", name, "--epsilon", claim, "--pair", *pair, "--allow-import",
-            "--samples", "4000", "--seed", "1", *more]  # fmt: skip
+            "--runs", "4000", "--seed", "1", *more]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,10 @@ def test_a_generator_is_read_where_it_is_made(folder, capsys):
 
 
 def test_what_cannot_be_looked_into_is_inconclusive(folder, capsys):
-    command = words("theirs:hidden", "--json", "r.json", "--samples", "500")
+    command = words("theirs:hidden", "--json", "r.json", "--runs", "500")
     assert main(command) == 0
     assert "not looked into: output[1]: Handle" in capsys.readouterr().out
-    assert main([*command, "--strict"]) == 3
+    assert main([*command, "--strict", "--force"]) == 3
     written = json.loads((folder / "r.json").read_text())
     assert written["findings"][0]["outcome"] == "inconclusive"
     assert written["details"][0]["unseen"] == ["output[1]: Handle"]
@@ -181,13 +181,13 @@ def test_what_cannot_be_looked_into_is_inconclusive(folder, capsys):
 )  # fmt: skip
 def test_values_are_numbers_or_files_of_any_size(name, pair, status, folder, capsys):
     np.save(folder / "three.npy", np.zeros(4))
-    assert main(words(f"theirs:{name}", "--samples", "2000", pair=pair)) == status
+    assert main(words(f"theirs:{name}", "--runs", "2000", pair=pair)) == status
     capsys.readouterr()
 
 
 def test_tables_are_frames_and_no_record_is_printed(folder, capsys):
     pytest.importorskip("pandas")
-    more = ["--samples", "2000", "--json", "r.json"]
+    more = ["--runs", "2000", "--json", "r.json"]
     assert main(words("theirs:rows_of_x", *more, pair=("all.csv", "less.csv"))) == 1
     kept = (folder / "r.json").read_text()
     assert "a DataFrame of shape (3, 2) against a DataFrame of shape (2, 2)" in kept
@@ -209,7 +209,7 @@ def test_what_reads_a_table_is_named_where_it_is_missing(folder, capsys, monkeyp
 
 def test_notes_are_printed_and_written(folder, capsys):
     np.save("four.npy", np.zeros(4))
-    reports = ["--samples", "500", "--json", "r.json", "--junit", "r.xml", "--html", "r.html"]
+    reports = ["--runs", "500", "--json", "r.json", "--junit", "r.xml", "--out", "r.html"]
     assert main(words("theirs:in_place", *reports, pair=("three.npy", "four.npy"))) == 0
     sentence = "The release changes the value that it receives"
     out = " ".join(capsys.readouterr().out.split())
@@ -217,14 +217,14 @@ def test_notes_are_printed_and_written(folder, capsys):
     (detail,) = json.loads((folder / "r.json").read_text())["details"]
     assert detail["notes"] == [f"{sentence}; every call had a copy of its own."]
     assert all(sentence in (folder / name).read_text() for name in ("r.xml", "r.html"))
-    assert main(words("theirs:own", "--samples", "500")) == 0
+    assert main(words("theirs:own", "--runs", "500")) == 0
     assert "a seed does not repeat it" in " ".join(capsys.readouterr().out.split())
 
 
 def test_help_shows_commands_to_try(capsys):
     assert main(["target", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("python -m audits target mycode:") == 4
+    assert shown.count("dp-attest audit target mycode:") == 4
     assert "--pair 0 1 --allow-import" in shown
 
 
@@ -250,7 +250,7 @@ def test_low_order_bits_are_looked_at_on_request(folder, capsys):
 )  # fmt: skip
 def test_a_target_that_cannot_be_audited_is_one_line_and_exit_2(name, message, folder, capfd):
     before = sorted(path.name for path in folder.iterdir())
-    assert main(words(name, "--json", "r.json", "--html", "r.html")) == 2
+    assert main(words(name, "--json", "r.json", "--out", "r.html")) == 2
     shown = capfd.readouterr()
     assert shown.out == ""
     assert shown.err.count("\n") == 1
@@ -290,7 +290,7 @@ def test_nothing_is_imported_without_leave(folder, capsys):
 
 
 def test_replay_asks_for_leave_too(folder, capsys):
-    assert main(words("theirs:half", "--json", "r.json", "--samples", "2000")) == 1
+    assert main(words("theirs:half", "--json", "r.json", "--runs", "2000")) == 1
     assert main(["replay", "r.json"]) == 2
     assert "--allow-import must be given" in capsys.readouterr().err
     assert main(["replay", "r.json", "--allow-import"]) == 0
@@ -317,7 +317,7 @@ def settled(path):
 
 
 def test_an_interrupted_target_goes_on_from_what_was_drawn(folder, capsys):
-    command = words("theirs:stalls", "--json", "r.json", "--samples", "600", "--jobs", "2")
+    command = words("theirs:stalls", "--json", "r.json", "--runs", "600", "--jobs", "2")
     with interruptible([sys.executable, "-m", "audits", *command]) as process:
         while not (folder / "started").exists() and process.poll() is None:
             time.sleep(0.1)
@@ -340,7 +340,7 @@ def test_an_interrupted_target_goes_on_from_what_was_drawn(folder, capsys):
         path.write_bytes(content)
     with (folder / "theirs.py").open("a") as file:
         file.write("# another version\n")
-    drawn["other code"] = calls_of([*command, "--resume"], folder)
+    drawn["other code"] = calls_of([*command, "--resume", "--force"], folder)
     drawn["all"] = calls_of([*command, "--json", "whole.json"], folder)
     # what was kept is not drawn again, unless the code is another
     assert 0 < drawn["the rest"] < drawn["all"] - 200
@@ -357,22 +357,22 @@ def calls_of(command, folder):
 
 
 def test_a_limit_keeps_what_was_drawn(folder, capsys):
-    command = words("theirs:slow", "--json", "r.json", "--samples", "2000", "--max-seconds", "3")
+    command = words("theirs:slow", "--json", "r.json", "--runs", "2000", "--max-seconds", "3")
     assert main(command) == 2
     err = capsys.readouterr().err
     assert "continue with --resume" in err
     left = re.match(r"about (\d+) s left, more than --max-seconds 3", err)
     assert left is not None
     assert int(left[1]) >= 30  # of 2,000 runs of a fiftieth of a second each
-    assert "more than --max-seconds 3; fewer --samples or" in err
+    assert "more than --max-seconds 3; fewer --runs or" in err
     assert (folder / "r.json.part.outputs").stat().st_size > 100
 
 
 def test_an_estimate_leaves_stdout_alone(folder, capsys):
-    command = words("theirs:slow", "--json", "-", "--samples", "600", "--early")
+    command = words("theirs:slow", "--json", "-", "--runs", "600", "--early")
     assert main(command) == 1
     shown = capsys.readouterr()
-    assert re.match(r"at most about \d+ s left; fewer --samples", shown.err)
+    assert re.match(r"at most about \d+ s left; fewer --runs", shown.err)
     (row,) = json.loads(shown.out)["findings"]
     assert row["runs"] < 300
 
@@ -388,7 +388,7 @@ def test_an_early_stop_has_the_confidence_of_the_verdict(name, status, folder):
 
 
 def with_evidence(name, *more, version="1.0", seed="48"):
-    return ["target", name, "--epsilon", "1", "--pair", "0", "1", "--allow-import", "--samples",
+    return ["target", name, "--epsilon", "1", "--pair", "0", "1", "--allow-import", "--runs",
             "100", "--early", "--seed", seed, "--evidence", "book.db", "--version", version,
             *more]  # fmt: skip
 
@@ -453,7 +453,7 @@ def test_evidence_that_cannot_be_added_is_refused_before_any_run(claims, more, s
 def test_the_same_seed_is_refused_before_any_run(claims, capsys):
     command = with_evidence("theirs:honest", "--claim", "count")
     assert main(command) == 0
-    assert main([*command, "--samples", "300", "--version", "2.0"]) == 2
+    assert main([*command, "--runs", "300", "--version", "2.0"]) == 2
     assert "--seed must be another one: its runs count already" in capsys.readouterr().err
     with Book.open(claims) as book:
         assert len(book.evidence("count").lines) == 1

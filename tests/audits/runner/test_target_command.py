@@ -1,4 +1,4 @@
-"""`python -m audits target --command` and `--sql`: programs and queries on the command line."""
+"""`dp-attest audit target --command` and `--sql`: programs and queries on the command line."""
 
 import json
 import os
@@ -55,11 +55,11 @@ def folder(tmp_path, monkeypatch):
 def words(name, *more):
     command = f"{sys.executable} theirs.py {name}"
     return ["target", "--command", command, "--epsilon", "1", "--delta", "1e-5", "--pair", "0",
-            "1", "--samples", "2000", "--seed", "1", *more]  # fmt: skip
+            "1", "--runs", "2000", "--seed", "1", *more]  # fmt: skip
 
 
 def test_a_program_is_audited_reported_and_run_again(folder, capsys):
-    reports = ["--json", "r.json", "--html", "r.html", "--junit", "r.xml"]
+    reports = ["--json", "r.json", "--out", "r.html", "--junit", "r.xml"]
     assert main(words("half", "--timing", *reports)) == 1
     capsys.readouterr()
     written = json.loads((folder / "r.json").read_text())
@@ -88,7 +88,7 @@ def test_a_program_that_runs_once_and_stops_early(folder, capsys):
     answer = """read r; case $r in *'"value": 1'*) exit 3;; esac; echo '{"outputs": [0]}'"""
     (folder / "once.sh").write_text(answer)
     command = ["target", "--command", "sh once.sh", "--once", "--early", "--epsilon", "1",
-               "--pair", "0", "1", "--samples", "500", "--json", "-"]  # fmt: skip
+               "--pair", "0", "1", "--runs", "500", "--json", "-"]  # fmt: skip
     assert main(command) == 1
     (row,) = json.loads(capsys.readouterr().out)["findings"]
     assert row["outcome"] == "falsified"
@@ -98,7 +98,7 @@ def test_a_program_that_runs_once_and_stops_early(folder, capsys):
 @pytest.mark.parametrize("query", ["count.sql", "SELECT :value + random() % 2"])
 def test_a_query_is_audited(query, folder, capsys):
     command = ["target", query, "--sql", "sqlite:///empty.db", "--epsilon", "1", "--pair", "0",
-               "9", "--samples", "300", "--json", "-"]  # fmt: skip
+               "9", "--runs", "300", "--json", "-"]  # fmt: skip
     assert main(command) == 1
     written = json.loads(capsys.readouterr().out)
     assert written["findings"][0]["subject"] == query
@@ -144,7 +144,7 @@ def test_a_program_that_cannot_be_audited_is_one_line_and_exit_2(command, messag
     command, _, timeout = command.partition(" --timeout ")
     more = ["--timeout", timeout] if timeout else []
     given = ["--command", command, *more, "--epsilon", "1", "--pair", "0", "1"]
-    assert main(["target", *given, "--samples", "100"]) == 2
+    assert main(["target", *given, "--runs", "100"]) == 2
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1

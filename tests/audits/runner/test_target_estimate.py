@@ -38,9 +38,7 @@ def test_a_function_that_fails_has_no_estimate():
 
 def test_advice_names_what_ends_sooner():
     assert advice(9.0, 600, early=False) is None
-    assert advice(40.2, 600, early=False) == (
-        "about 40 s left; fewer --samples or --early end sooner"
-    )
+    assert advice(40.2, 600, early=False) == ("about 40 s left; fewer --runs or --early end sooner")
     assert advice(1000.0, 600, early=True) == (
-        "at most about 17 min left, more than --max-seconds 600; fewer --samples end sooner"
+        "at most about 17 min left, more than --max-seconds 600; fewer --runs end sooner"
     )

@@ -1,0 +1,319 @@
+"""Joins of a frame with a public table, and of two private tables.
+
+Of a public table each row finds one row at most, by its key: so a person moves sums by what she
+moved before, and the domains of the new columns are those of the table.
+
+Two private tables are joined by rows of equal keys.  Of each the first rows of a person count, then
+the first rows of each key, in the order of a hash.  So a person who comes or goes exchanges a
+bounded number of joined rows; where the key names the person, the joined rows of a person follow
+from that person's rows alone.
+
+References: Wilson et al. (2020), and Tumult Analytics, who cut rows so; docs/proofs/frames.md.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast, final
+
+import narwhals as nw
+
+from accountant.errors import ParameterError
+from accountant.ledger.frames import FrameFacts
+from accountant.plans.adjacency import Adjacency
+from algorithms.frames.columns.dates import Date
+from algorithms.frames.columns.keys import Key
+from algorithms.frames.columns.kinds import DROP, ColumnKind
+from algorithms.frames.columns.labels import Category, Flag
+from algorithms.frames.columns.lookups import JoinKey, LookedUp
+from algorithms.frames.columns.numbers import WHOLE_BOUND, Integer, Number
+from algorithms.frames.formulas import MISSING, Formula
+from algorithms.frames.rows import PERSON, RANK, Reading, first_rows
+from algorithms.frames.schema import HASH, Schema, near
+from algorithms.frames.sources import Source, prepared, source_of
+
+EXACT_WHOLE = 2**53  # keys beyond it may be one float
+
+
+def looked_up(
+    table: Any, on: str, columns: Iterable[str] | Mapping[str, ColumnKind] | None
+) -> dict[str, LookedUp]:
+    """Return how each column of a public table is read, by its name.
+
+    ``columns`` names some of them, or gives their kinds; those of all others follow from the
+    values.
+    """
+    opened: Any = nw.from_native(table, pass_through=True)
+    if not isinstance(opened, nw.DataFrame | nw.LazyFrame):
+        raise ParameterError("table", type(table), "a data frame of pandas, polars, Arrow or such")
+    rows = opened.collect() if isinstance(opened, nw.LazyFrame) else opened
+    named = rows.columns if columns is None else [columns] if isinstance(columns, str) else columns
+    names = [name for name in named if name != on]
+    for name in (on, *names):
+        if name not in rows.columns:
+            raise ParameterError("table", name, f"with that column{near(name, rows.columns)}")
+    if not names:
+        raise ParameterError("columns", names, f"of the table, other than {on!r}")
+    keys = keys_of_table(rows[on])
+    declared = columns if isinstance(columns, Mapping) else {}
+    read_as = {}
+    for name in names:
+        kind = declared[name] if name in declared else kind_of(rows[name])
+        if not isinstance(kind, Number | Integer | Date | Flag | Category):
+            allowed = "a Number, an Integer, a Date, a Flag or a Category"
+            raise ParameterError(f"columns[{name!r}]", kind, allowed)
+        # Rows of the table are read as those of a frame are: the same values count as the same.
+        reading = Reading((on, name), None, Schema({on: keys, name: kind}))
+        try:
+            source = Source(reading.counted(reading.read(prepared(table_of(rows), reading))))
+            values = source.columns()
+        except Exception as error:
+            raise ParameterError(f"table, column {name!r}", kind, f"so: {error}") from None
+        if not values["c0"].size:
+            raise ParameterError(f"table, column {name!r}", [], "a column with values for keys")
+        label_of = dict(zip(keys.texts, keys.labels, strict=True))
+        labels = tuple(label_of[text] for text in values["c0"].tolist())
+        read_as[name] = LookedUp(on, labels, tuple(values["c1"].tolist()), kind)
+    return read_as
+
+
+def table_of(rows: nw.DataFrame[Any]) -> Any:
+    """Return the table as the library has it, with rows counted from 0 on."""
+    native = rows.to_native()
+    return native.reset_index(drop=True) if rows.implementation.is_pandas() else native
+
+
+def values_of(column: nw.Series[Any]) -> list[Any]:
+    """Return the values of a column that are not missing; NaN is."""
+    values = column.drop_nulls().to_list()
+    return [v for v in values if not (isinstance(v, float) and math.isnan(v))]
+
+
+def keys_of_table(column: nw.Series[Any]) -> Category:
+    """Return the kind of a column whose labels are the keys of a table; refuse repeated ones."""
+    labels = values_of(column)
+    kinds = {type(label) for label in labels}
+    if len(kinds) != 1 or not kinds <= {str, int}:
+        allowed = "a column of texts, or of whole numbers, that has a key for each row"
+        raise ParameterError(f"table, column {column.name!r}", column.dtype, allowed)
+    repeated = [key for key, times in Counter(labels).items() if times > 1]
+    if repeated:
+        allowed = "in one row of the table: a row of the frame would count more than once"
+        raise ParameterError(f"table, key of {column.name!r}", repeated[0], allowed)
+    if kinds == {int} and max(map(abs, labels)) > EXACT_WHOLE:
+        allowed = "below 2^53 in size, or texts: larger keys may be one float"
+        raise ParameterError(f"table, key of {column.name!r}", max(labels, key=abs), allowed)
+    return Category(labels)
+
+
+def kind_of(column: nw.Series[Any]) -> ColumnKind:
+    """Return the kind of a column of a public table, whose domain is that of its values."""
+    values = values_of(column)
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return Flag()
+    if kinds == {str}:
+        if DROP not in values:
+            return Category(sorted(set(values)))
+    elif kinds and all(issubclass(kind, dt.date) for kind in kinds):
+        days = [value.date() if isinstance(value, dt.datetime) else value for value in values]
+        if min(days) < max(days):
+            return Date(min(days).isoformat(), max(days).isoformat())
+    elif kinds and kinds <= {int, float}:
+        low, high = min(values), max(values)
+        if kinds == {int} and low < high and max(-low, high) <= WHOLE_BOUND.high:
+            return Integer(low, high)
+        if low < high and math.isfinite(low) and math.isfinite(high):
+            return Number(low, high)
+    allowed = (
+        f"of labels, or of numbers or dates that differ: columns={{{column.name!r}: ...}} gives "
+        "its kind"
+    )
+    raise ParameterError(f"table, column {column.name!r}", column.dtype, allowed)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrivateJoin:
+    """Which rows of two private tables are joined; made by `Schema.join_private`.
+
+    Parameters
+    ----------
+    schemas : tuple of Schema
+        What is public of either table, with the keys of the join among its columns.
+    keys : tuple of str
+        The names of the keys there.
+    rows_per_key : tuple of int
+        How many rows of a key count, of either table.
+    by_person : bool
+        Whether the person is a key too.
+    """
+
+    schemas: tuple[Schema, Schema]
+    keys: tuple[str, ...]
+    rows_per_key: tuple[int, int]
+    by_person: bool
+
+    @property
+    def rows_per_person(self) -> int:
+        """How many joined rows a person has, or how many are exchanged for a person, at most."""
+        (left_limit, right_limit) = self.rows_per_key
+        left_schema, right_schema = self.schemas
+        of_left = left_schema.rows_per_person * right_limit
+        of_right = right_schema.rows_per_person * left_limit
+        if self.by_person:
+            return min(of_left, of_right)
+        # Where persons are exchanged, one goes and another comes.
+        persons = 2 if left_schema.relation is Adjacency.REPLACE_ONE else 1
+        return persons * (of_left + of_right)
+
+    def side(self, side: int, joined: Schema) -> Schema:
+        """Return the schema of one of the tables, with the kinds that the joined rows have.
+
+        Parameters
+        ----------
+        side : int
+            0 or 1.
+        joined : Schema
+            Of the joined rows: what moves their sums is bounded by its kinds.
+
+        Returns
+        -------
+        Schema
+            With the keys of the join.
+        """
+        table = self.schemas[side]
+        columns = {name: joined.columns.get(name, kind) for name, kind in table.columns.items()}
+        return table.with_columns(columns)
+
+    def check_frames(self, facts: FrameFacts | None, joined: Schema, names: Sequence[str]) -> None:
+        """Refuse two tables whose columns are not those of the schemas.
+
+        Parameters
+        ----------
+        facts : FrameFacts or None
+            What is public of the tables.
+        joined : Schema
+            Of the joined rows.
+        names : sequence of str
+            The columns that a statistic reads.
+        """
+        tables = () if facts is None else tuple(facts.tables.values())
+        if len(tables) != len(self.schemas):
+            allowed = "a ledger on both tables: Filter({'visits': visits, 'owners': owners}, ...)"
+            raise ParameterError("ledger", f"{len(tables)} tables", allowed)
+        schemas = [self.side(side, joined) for side in range(len(tables))]
+        for name in names:
+            if not any(name in schema.columns for schema in schemas):
+                raise ParameterError("column", name, "of one of the tables when they were joined")
+        for schema, table in zip(schemas, tables, strict=True):
+            own_names = [name for name in names if name in schema.columns]
+            schema.check_frame(table, [*self.keys, *own_names])
+        types = {t.types[s.person] for s, t in zip(self.schemas, tables, strict=True) if s.person}
+        if self.by_person and len(types) > 1:
+            allowed = "of one type in both tables, as they are joined by it"
+            raise ParameterError("person", sorted(types), allowed)
+
+    @property
+    def owners(self) -> str:
+        """Whose rows are whose, in words."""
+        return ", ".join(
+            ("each row" if schema.person is None else f"column {schema.person!r}")
+            + f" of the {position} table"
+            for schema, position in zip(self.schemas, ("first", "second"), strict=True)
+        )
+
+    def __str__(self) -> str:
+        names = [self.schemas[0].read_from(key)[0] for key in self.keys]
+        names += [str(self.schemas[0].person)] if self.by_person else []
+        left_limit, right_limit = self.rows_per_key
+        text = (
+            f"joined on {', '.join(names)}: of a key the first {left_limit} and {right_limit} rows"
+        )
+        if self.by_person:
+            return text
+        return f"{text}; a person exchanges {self.rows_per_person} joined rows at most"
+
+
+def private_join(
+    left: Schema, right: Schema, on: dict[str, str], rows_per_key: tuple[int, int]
+) -> PrivateJoin:
+    """Return the join of two tables by pairs of columns, one of each; refuse what has no bound."""
+    if left.relation is not right.relation:
+        raise ParameterError("relation", str(right.relation), f"{str(left.relation)!r}, as there")
+    for name, schema in (("schema", left), ("other", right)):
+        if schema.joined is not None:
+            raise ParameterError(name, "of two tables", "of a single table")
+        if schema.groups_per_person is not None:
+            allowed = "left out in a join: rows_per_person bounds the rows of a person"
+            raise ParameterError("groups_per_person", schema.groups_per_person, allowed)
+        for column, kind in schema.columns.items():
+            if isinstance(kind, Key):
+                allowed = "a Category in a join of private tables, or a column of on= alone"
+                raise ParameterError(f"column {column!r}", kind, allowed)
+    shared_columns = sorted(set(left.columns) & set(right.columns))
+    if shared_columns:
+        raise ParameterError(
+            "other", shared_columns, "a schema with other columns: rename those of a table"
+        )
+    by_person = None not in {left.person, right.person} and on.get(str(left.person)) == right.person
+    pairs = [pair for pair in on.items() if not (by_person and pair[0] == left.person)]
+    keys = tuple(f"key {i}" for i in range(len(pairs)))
+    of_left, of_right = (
+        schema.with_sources({k: JoinKey(pair[i]) for k, pair in zip(keys, pairs, strict=True)})
+        for i, schema in enumerate((left, right))
+    )
+    return PrivateJoin((of_left, of_right), keys, rows_per_key, by_person)
+
+
+def joined_source(frames: Mapping[str, Any], reading: Reading) -> Source:
+    """Return the joined rows of two tables that count."""
+    schema, join = reading.schema, cast("PrivateJoin", reading.schema.joined)
+    matched = [*join.keys, *([PERSON] if join.by_person else [])]
+    sides = [
+        source_of(frame, side).then(partial(selected, reading=side, names=names, matched=matched))
+        for frame, (side, names) in zip(
+            frames.values(), (side_of(reading, i) for i in range(2)), strict=True
+        )
+    ]
+
+    def few(rows: nw.LazyFrame[Any], limit: int) -> nw.LazyFrame[Any]:
+        columns = [n for n in rows.collect_schema().names() if n not in {HASH, *matched}]
+        return first_rows(rows, [HASH, *columns], limit, matched).drop(HASH, RANK)
+
+    def joined_rows(left: nw.LazyFrame[Any], right: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        few_left, few_right = map(few, (left, right), join.rows_per_key)
+        rows = few_left.join(few_right, on=matched, how="inner")
+        if reading.where is not None:
+            rows = rows.filter(reading.where.holds(reading.values, schema))
+        return reading.cut(rows)
+
+    return sides[0].joined(sides[1], matched, joined_rows)
+
+
+def side_of(reading: Reading, side: int) -> tuple[Reading, dict[str, str]]:
+    """Return what is read of one of two tables, and the names that its columns get there."""
+    join, read_for = cast("PrivateJoin", reading.schema.joined), reading.read_for
+    table = join.side(side, reading.schema)
+    # A flag whether a value is missing is a column of the table that follows from it.
+    flags = {c: Formula(MISSING, (n,)) for c, n in read_for.items()
+             if c[0] == "n" and n in table.columns}  # fmt: skip
+    names = {n: c for c, n in read_for.items() if c[0] == "c" and n in table.columns}
+    names |= {f"missing {c}": c for c in flags} | {key: key for key in join.keys}
+    derived = table.derive(**{f"missing {c}": formula for c, formula in flags.items()})
+    return Reading(tuple(names), None, derived), names
+
+
+def selected(
+    rows: nw.LazyFrame[Any], reading: Reading, names: Mapping[str, str], matched: Sequence[str]
+) -> nw.LazyFrame[Any]:
+    """Return the columns of one of the tables under the names of the joined rows, with a hash."""
+    values = {column: reading.values[name] for name, column in names.items()}
+    if PERSON in matched:
+        values[PERSON] = nw.col(PERSON)
+    return reading.hashed(rows).select(HASH, **values)
