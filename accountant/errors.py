@@ -39,11 +39,13 @@ class ParameterError(ValueError):
 
     def __init__(self, argument: str, value: object, allowed: str) -> None:
         self.argument, self.value, self.allowed = argument, value, allowed
+        self.owner = ""  # the class whose argument it is, where that is known
         super().__init__(argument, value, allowed)
 
     def __str__(self) -> str:
         shown = _first_line(self.value, longest=300 if isinstance(self.value, str) else 80)
-        return f"{self.argument} must be {self.allowed}, got {shown}"
+        owner = f"{self.owner}: " if self.owner else ""
+        return f"{owner}{self.argument} must be {self.allowed}, got {shown}"
 
 
 class PrivateValueError(ParameterError):

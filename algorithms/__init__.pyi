@@ -13,6 +13,9 @@ from .frank_wolfe.private_logistic_lasso import PrivateLogisticLasso as PrivateL
 from .label_privacy.label_classifier import LabelPrivateClassifier as LabelPrivateClassifier
 from .label_privacy.label_randomizers import best_randomizer as best_randomizer
 from .label_privacy.label_sgd import LabelSGD as LabelSGD
+from .linear_models.private_generalized_linear_model import (
+    PrivateGeneralizedLinearModel as PrivateGeneralizedLinearModel,
+)
 from .linear_models.private_linear_regression import (
     PrivateLinearRegression as PrivateLinearRegression,
 )

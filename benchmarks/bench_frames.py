@@ -5,11 +5,16 @@ one row more or less, or one row exchanged.  Times are seconds of the processor.
 (Adult) and of California's housing are read where they lie beside the repository, else made up.
 ``--coverage N`` counts how many of N intervals of 95 % of quantiles cover, for each setting.
 ``--engines N`` asks DuckDB for statistics of N rows of a table, beside its own GROUP BY.
+``--keys N`` counts the private keys that are kept of N persons who have many, in rounds and at once.
+``--tumult N`` asks Tumult Analytics (PySpark) N times too, with the Python that TUMULT_PYTHON names.
 """
 
 import csv
 import gzip
+import json
+import os
 import resource
+import subprocess
 import tempfile
 import time
 import warnings
@@ -18,10 +23,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 
-from accountant import Budget, Filter
+from accountant import Budget, Filter, Ledger
 from algorithms.frames import (
     Category,
     Integer,
+    Key,
     Number,
     Schema,
     count,
@@ -37,7 +43,7 @@ from benchmarks.frame_peers import BINS, Case, installed
 from benchmarks.measure import beside, options
 from experiments.datasets import SHARED, present
 
-OPTIONS = options(__doc__, rows=1_000_000, runs=1000, coverage=0, engines=0)
+OPTIONS = options(__doc__, rows=1_000_000, runs=1000, coverage=0, engines=0, keys=0, tumult=0)
 ROWS, RUNS = (4_000, 20) if OPTIONS.quick else (OPTIONS.rows, OPTIONS.runs)
 SECONDS = 0.2 if OPTIONS.quick else 3.0  # of the processor, for the error of one library
 FILES = {"adult": "adult/adult.csv.gz", "housing": "california_housing/housing.csv.gz"}
@@ -274,14 +280,70 @@ def engines(rows):
     print(f"  peak memory of this process: {most:.2f} GiB")
 
 
+def keys(persons):
+    """Private keys that are kept, of persons of whom few have very many keys."""
+    print(
+        f"keys kept of {persons:,} persons, epsilon 1 and delta 1e-6 of a count by keys, mean of 5"
+    )
+    print("| keys of a person | frequencies | keys that count | at once | in rounds | |")
+    for tail, zipf in ((1.0, 1.0), (0.7, 1.3), (1.5, 1.0)):
+        rng = np.random.default_rng(0)
+        held = np.minimum((rng.pareto(tail, persons) + 1) * 2, 200).astype(int)
+        chances = np.cumsum(1 / np.arange(1, 200_001) ** zipf)
+        person = np.repeat(np.arange(persons), held)
+        key = np.searchsorted(chances, rng.random(person.size) * chances[-1])
+        frame = pl.DataFrame({"id": person, "key": key})
+        for most in (1, 2, 5, 10, 50):
+            schema = Schema({"key": Key(most)}, person="id", rows_per_person=200)
+            kept = []
+            for noise in ("laplace", "auto"):
+                asked = count(by="key", epsilon=1.0, delta=1e-6, noise=noise)
+                plan = asked.plan(schema)
+                sizes = [len(asked.release(Ledger(frame, plan, rng=seed), schema).value)
+                         for seed in range(5)]  # fmt: skip
+                kept.append(np.mean(sizes))
+            words = f"Pareto {tail:g}, {held.mean():.1f} on average | Zipf {zipf:g} | {most}"
+            once, rounds = kept
+            ratio = beside(rounds, once, "one selection")
+            print(f"| {words} | {once:.1f} | {rounds:.1f} | {ratio} |", flush=True)
+
+
+def tumult(runs):
+    """Errors and seconds by the clock of Tumult Analytics, in its own Python, beside ours."""
+    with tempfile.TemporaryDirectory() as folder:
+        frame = people("adult", None)
+        frame.write_csv(f"{folder}/adult.csv")
+        python = os.environ.get("TUMULT_PYTHON", "python")
+        script = os.path.abspath(os.path.join(os.path.dirname(__file__), "tumult_frames.py"))
+        asked = [python, script, folder, str(runs)]
+        said = subprocess.run(asked, check=True, capture_output=True, text=True, cwd=folder,
+                              env={**os.environ, "PYSPARK_PYTHON": python}).stdout  # fmt: skip
+    print(f"{len(frame):,} rows of adult, epsilon 1, a row more or less, {runs} answers of Tumult")
+    for line in said.splitlines():
+        if not line.startswith("{"):
+            continue
+        answer = json.loads(line)
+        case = Case(*answer["case"])
+        case = case._replace(shares=(0.5,)) if case.kind == "median" else case
+        truth, release = plain(case, frame), ours(case, frame, "add-remove")
+        its = np.sqrt(np.mean((np.array(answer["values"]) - truth) ** 2))
+        found, _ = error_of(release, truth)
+        start = time.perf_counter()
+        release()
+        took = time.perf_counter() - start
+        print(f"  {case!s:14} error {found:.4g}, {beside(found, its, 'Tumult')}; {took:.3f} s by the "
+              f"clock, {beside(took, answer['seconds'], 'Tumult')}", flush=True)  # fmt: skip
+
+
 def main():
     warnings.simplefilter("ignore")  # of the peers
     if OPTIONS.coverage:
         coverage(OPTIONS.coverage)
         return
-    if OPTIONS.engines:
-        engines(OPTIONS.engines)
-        return
+    for work, size in ((engines, OPTIONS.engines), (keys, OPTIONS.keys), (tumult, OPTIONS.tumult)):
+        if size:
+            work(size)
+            return
     errors()
     times()
 

@@ -14,46 +14,32 @@ from fractions import Fraction
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from accountant.domains import IntegerRange, Interval
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.errors import ParameterError
 from accountant.losses.finite_pair import PairLoss
 from accountant.losses.loss import Loss
 from accountant.losses.pure_and_approximate import ApproxLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
-from accountant.randomness import Rng, generator
 from mechanisms.base import (
-    EXACT,
-    Arithmetic,
-    Mechanism,
     declare,
-    draw_shape,
     param,
-    refuse_size_for_batch,
 )
-from mechanisms.base.values import as_int64
 from mechanisms.exact_noise.exponential_coins import exponential_bounds, random_words
-from mechanisms.families.key_counts import (
-    KeptKeys,
-    KeyCounts,
-    KeyCountValues,
-    has_other_keys,
-    kept_rows,
-    keys_present,
-)
+from mechanisms.families.key_counts import KeyCounts, KeyCountValues
+from mechanisms.families.key_selection import KeySelection
 
 # a probability p is stored as p 2^63: how many of this number of equally likely words keep the key
 WORDS = 1 << 63
 MOST_STEPS = 1 << 20  # counts that are neither always nor never kept, at most: a limit of the table
 MOST_KEYS = 1024  # keys of one person, at most
-COUNTS = "whole numbers from 0"
 
 
 @final
 @declare
-class PartitionSelection(Mechanism):
+class PartitionSelection(KeySelection):
     """The keys that are kept, each by a coin that depends on how many people hold it.
 
     A key without people is never kept; with each person more its probability rises as fast as
@@ -85,7 +71,7 @@ class PartitionSelection(Mechanism):
     )
 
     def __post_init__(self) -> None:
-        Mechanism.__post_init__(self)
+        KeySelection.__post_init__(self)
         # With each person more the probability grows by the factor e^epsilon, from delta to about
         # 1/2; from there its distance from 1 shrinks by that factor, down to about delta.  Each of
         # the two halves takes about ln(1 / delta) / epsilon counts.
@@ -93,37 +79,6 @@ class PartitionSelection(Mechanism):
             raise ParameterError(
                 "key_epsilon", self.key_epsilon, "larger: too many counts have coins"
             )
-
-    def release(self, value: Any, rng: Rng = None, size: int | None = None) -> Any:
-        """Return the kept keys; see `Mechanism.release`."""
-        values, source = self.values.check(value), generator(rng)
-        refuse_size_for_batch(size, values, 0)
-        if values.ndim:
-            return self._batch(values, source)
-        key_counts = values.item()
-        if size is not None:
-            return kept_rows(
-                key_counts.keys, self._kept(key_counts.counts, draw_shape(size, ())[0], source)
-            )
-        selected = key_counts.keys[self._kept(key_counts.counts, 1, source)[0]]
-        # The strings get a new width: the width of the longest key of all is private.
-        return np.array(selected.tolist(), dtype=str) if selected.dtype.kind == "U" else selected
-
-    def _batch(self, values: NDArray[np.object_], source: np.random.Generator) -> NDArray[Any]:
-        """Return a row for each value; the rows of one `KeyCounts` are drawn together."""
-        indices: dict[int, list[int]] = {}
-        for index, key_counts in enumerate(values):
-            indices.setdefault(id(key_counts), []).append(index)
-        width = max((key_counts.keys.size for key_counts in values), default=0)
-        text = any(key_counts.keys.dtype.kind == "U" for key_counts in values)
-        rows: Any = np.full((values.size, width), "" if text else -1, dtype=object)
-        for same in indices.values():
-            key_counts = values[same[0]]
-            rows[same, : key_counts.keys.size] = kept_rows(
-                key_counts.keys, self._kept(key_counts.counts, len(same), source)
-            )
-        released: NDArray[Any] = rows.astype(str if text else np.int64)
-        return released
 
     def _kept(
         self, counts: NDArray[np.int64], size: int, source: np.random.Generator
@@ -136,74 +91,26 @@ class PartitionSelection(Mechanism):
         ]
         return coins
 
-    def keep_probability(self, counts: ArrayLike) -> Array:
-        """Return the probability that a key is kept, by the number of people who hold it.
+    def chances(self, counts: NDArray[np.int64]) -> Array:
+        """Return the share of the words that keep a key.
 
         Parameters
         ----------
-        counts : array_like of int
-            How many people hold the key, at least 0.
+        counts : numpy.ndarray of int
+            Checked counts, at least 0.
 
         Returns
         -------
         numpy.ndarray
-            Probabilities, to nearest; the coins have them to 2^-63, rounded towards privacy.
-
-        Raises
-        ------
-        PrivateValueError
-            If a count is no whole number from 0.
+            Probabilities, to nearest.
         """
-        holders = as_int64(counts, COUNTS)
-        if (holders < 0).any():
-            raise PrivateValueError("counts", COUNTS)
-        probabilities: Array = self._words[np.minimum(holders, self._words.size - 1)] / float(WORDS)
+        probabilities: Array = self._words[np.minimum(counts, self._words.size - 1)] / float(WORDS)
         return probabilities
 
     @property
     def _words(self) -> NDArray[np.uint64]:
         """The table of `keeping_words`, up to the first count that is always kept."""
         return keeping_words(self.key_epsilon, self.key_delta)
-
-    def log_density(self, output: ArrayLike, value: Any, each: bool = False) -> Array:
-        """Return log-probabilities of sets of keys; see `Mechanism.log_density`."""
-        values = self.values.check(value)
-        if values.ndim == 0:
-            return self._log_probability(np.asarray(output), values.item())
-        rows = np.asarray(output)
-        log_probabilities = np.stack(
-            [
-                self._log_probability(rows[..., i, :], key_counts)
-                for i, key_counts in enumerate(values)
-            ],
-            axis=-1,
-        )
-        return log_probabilities if each else log_probabilities.sum(axis=-1)
-
-    def _log_probability(self, output: NDArray[Any], key_counts: KeyCounts) -> Array:
-        """Return the log-probability of each set of kept keys; -inf if it has any other key."""
-        keep = self.keep_probability(key_counts.counts)
-        with np.errstate(divide="ignore"):
-            terms = np.where(keys_present(output, key_counts.keys), np.log(keep), np.log1p(-keep))
-        is_impossible = has_other_keys(output, key_counts.keys)
-        log_probability: Array = np.where(is_impossible, -np.inf, terms.sum(axis=-1))
-        return log_probability
-
-    @property
-    def arithmetic(self) -> Arithmetic:
-        """EXACT: probabilities are whole numbers of words that satisfy the privacy inequalities."""
-        return EXACT
-
-    def outputs_fault(self, outputs: NDArray[Any], users: int) -> str:
-        """Return why these cannot be outputs of so many users; see `Mechanism.outputs_fault`."""
-        # A set of keys has any length.  Worker processes, whose outputs are checked here, return
-        # whole numbers alone and never strings.
-        fits = outputs.dtype == np.int64 and outputs.ndim == 2 and len(outputs) == users
-        return (
-            ""
-            if fits and bool((outputs >= -1).all())
-            else "rows of whole keys, a row for each user"
-        )
 
     @property
     def loss(self) -> Loss:
@@ -244,11 +151,6 @@ class PartitionSelection(Mechanism):
     def values(self) -> KeyCountValues:
         """Keys with counts, of which a person moves ``keys`` at most."""
         return KeyCountValues(self.keys)
-
-    @property
-    def support(self) -> KeptKeys:
-        """Sets of keys."""
-        return KeptKeys()
 
 
 @functools.lru_cache(maxsize=64)

@@ -38,6 +38,7 @@ from accountant.ledger.private_data import first_array
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng
+from algorithms.base.non_private import level_of_caller
 
 ALLOWED = (
     "a Budget, a Filter, a Book of one data set, (book, name), or a ledger of a book; "
@@ -189,16 +190,14 @@ def open_ledger(
     return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
 
 
-def warn_of_delta(estimator: Any, users: int, ledger: Any, rng: Rng, stacklevel: int = 6) -> None:
+def warn_of_delta(estimator: Any, users: int, ledger: Any, rng: Rng) -> None:
     """Warn of a delta above 1 / n, unless the noise has a seed or another ledger warns itself.
 
     A fit with a seed is for tests; it has no privacy that a delta could weaken.
     """
     if rng is None and (ledger is None or isinstance(ledger, Budget)):
         delta = estimator.delta if ledger is None else ledger.delta
-        # The default stack level makes the warning point at the call of `fit`: the calls between
-        # are those of `fit`, its `open_ledger`, `open_ledger` here, and two that warn.
-        warn_of_large_delta(delta, users, stacklevel)
+        warn_of_large_delta(delta, users, 1 + level_of_caller())
 
 
 def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
@@ -257,7 +256,7 @@ def refuse_repeats(estimator: Any, plan: Plan) -> None:
     from algorithms.base.running_fits import repeated_fits
 
     repeats = repeated_fits()
-    if repeats is None or estimator.is_not_private(plan):
+    if repeats is None or repeats.fits == 1 or estimator.is_not_private(plan):
         return
     budget = Budget(estimator.epsilon, estimator.delta)
     fits = repeats.fits or 2  # two where the number is not known: the least that repeats

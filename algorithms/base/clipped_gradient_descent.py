@@ -36,6 +36,7 @@ from algorithms.base.row_blocks import (
 )
 
 Residuals = Callable[[Array, Array], Array]
+Within = Callable[[Array, Array], Any]  # which records count, by their scores and targets
 MAX_ENTRY = 1e100  # largest absolute entry: its square is a finite float
 # This factor shortens gradients by more than the round-off of a length of 1 can add; see point 5.
 WITHIN = 1 - 1e-9
@@ -114,10 +115,15 @@ class FeatureMap:
             distances = np.maximum(distances, 0.0) + room * (squares + of_centre)
             return np.asarray(np.sqrt(distances + self.intercept**2))
         if self.root is not None or self.centre is not None:
-            rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
-            rows = rows if self.centre is None else rows - self.centre
-            rows = rows if self.root is None else np.einsum("ij,jk->ik", rows, self.root)
+            rows = self.mapped(rows)
         return row_lengths(rows, self.intercept)
+
+    def mapped(self, rows: Any) -> Array:
+        """Return the mapped rows without their constant; entries are clipped already."""
+        rows = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        rows = rows if self.centre is None else rows - self.centre
+        mapped: Array = rows if self.root is None else np.einsum("ij,jk->ik", rows, self.root)
+        return mapped
 
     def gradient(self, rows: Any, slopes: Array) -> Array:
         """Return the sum of ``mapped row slopes'``, of the shape of theta."""
@@ -145,9 +151,10 @@ class BlockClippedGradient:
     ``theta`` has a row for each feature and, with an intercept, a last one for the constant.
     With a ``row_bound`` of the features a record with a longer row counts less, see `row_weights`.
     If ``unclipped_weight`` is positive, it is what a record adds to one more coordinate if its
-    gradient is not clipped; with ``squares`` every record adds the squared length of its clipped
-    gradient, in units of the clipping norm, times that weight.  ``class_weights``, from 0 to 1, say
-    what a record counts by its class: the targets are 0, 1, ...
+    gradient is not clipped, or if it is ``within`` where that is given; with ``squares`` every
+    record adds the squared length of its clipped gradient, in units of the clipping norm, times
+    that weight.  ``class_weights``, from 0 to 1, say what a record counts by its class: the targets
+    are 0, 1, ...
     """
 
     residuals: Residuals
@@ -157,6 +164,7 @@ class BlockClippedGradient:
     theta: Array
     unclipped_weight: float = 0.0
     squares: bool = False
+    within: Within | None = None
     class_weights: Array | None = None
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
@@ -182,7 +190,10 @@ class BlockClippedGradient:
         total = self.features.gradient(rows, residuals * factors[:, None])
         if not self.unclipped_weight:
             return total
-        last = float(np.count_nonzero(gradient_norms <= self.clip))
+        counted = gradient_norms <= self.clip
+        if self.within is not None:
+            counted = self.within(scores, targets)
+        last = float(np.count_nonzero(counted))
         if self.squares:
             last = float(np.square(np.minimum(gradient_norms / self.clip, 1.0)).sum())
         return np.append(total, self.unclipped_weight * last)
@@ -195,8 +206,8 @@ class MeanOfClippedGradients:
     at most ``1 / records``, and its exchange for another by twice that.  The answer is one vector:
     the rows of the mean gradient in turn, then the share of records that are not clipped, times
     ``unclipped_weight``, if that is positive; with ``squares`` the mean squared length of clipped
-    gradients in place of that share.  Before a round the caller sets ``theta``, and ``clip`` and
-    ``squares`` where they change.
+    gradients in place of that share, with ``within`` the share of records within.  Before a round
+    the caller sets ``theta``, and the other public attributes where they change.
     """
 
     def __init__(
@@ -210,10 +221,11 @@ class MeanOfClippedGradients:
         unclipped_weight: float = 0.0,
         class_weights: Array | None = None,
     ) -> None:
-        self._residuals, self._weight_bound = residuals, weight_bound
+        self.residuals, self._weight_bound = residuals, weight_bound
         self._class_weights = class_weights
         self._unclipped_weight = unclipped_weight
         self.clip, self.squares = clip, False
+        self.within: Within | None = None
         self._features, self._records, self._executor = features, records, executor
         self._known_lengths: tuple[Any, list[Array]] | None = None
         self.theta: Array = np.empty((0, 1))
@@ -239,13 +251,14 @@ class MeanOfClippedGradients:
             for block_rows, block_lengths in zip(blocks, lengths, strict=True)
         )
         of_block = BlockClippedGradient(
-            self._residuals,
+            self.residuals,
             self.clip,
             self._features,
             self._weight_bound,
             self.theta,
             self._unclipped_weight,
             self.squares,
+            self.within,
             self._class_weights,
         )
         return ordered_sum(of_block.with_lengths, pieces, self._executor).ravel() / self._records

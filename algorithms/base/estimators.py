@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
+from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -16,6 +18,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.accountants.tight import Tight
+from accountant.errors import ParameterError
 from accountant.formatting import format_guarantee
 from accountant.ledger.ledger import Ledger
 from accountant.plans.adjacency import Adjacency, check_relation
@@ -27,6 +30,22 @@ from algorithms.base.signal import warn_no_signal
 from dp_attest.calls import TeachingClass
 
 PlanT = TypeVar("PlanT", bound=Plan)
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+NAMED = ("plan", "fit", "predict")  # the methods of estimators whose errors name the class
+
+
+def naming_the_class(method: MethodT) -> MethodT:
+    """Return the method of an estimator; the innermost estimator names itself in its errors."""
+
+    @wraps(method)
+    def named(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except ParameterError as error:
+            error.owner = error.owner or type(self).__name__
+            raise
+
+    return named  # type: ignore[return-value]
 
 
 # A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks
@@ -74,6 +93,13 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
     non_private: bool = False
     neighbours: ClassVar[str] = Adjacency.REPLACE_ONE  # used if the plan states no relation
     _fitted_adjacency: Adjacency  # the neighbours of the fit, whatever the parameters are now
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        for name in NAMED:
+            method = vars(cls).get(name)
+            if callable(method) and not getattr(method, "__isabstractmethod__", False):
+                setattr(cls, name, naming_the_class(method))
 
     @abstractmethod
     def plan(self, shape: tuple[int, ...]) -> Plan:

@@ -127,6 +127,24 @@ def _pair_of_floats(fills: tuple[bool, bool], piece: Any) -> tuple[Any, Array]:
     return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
 
 
+def with_weights(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the data of a fit: X, with targets and weights where they are given.
+
+    Weights are numbers, one a record; a missing one counts as 0.  Chunks have none.
+    """
+    if sample_weight is None:
+        return X if y is None else (X, y)
+    if y is None:
+        raise ParameterError("sample_weight", type(sample_weight), "None where data are chunks")
+    numbers: Array = filled(sample_weight)
+    if numbers.shape != (X.shape[0],):
+        raise ParameterError("sample_weight", numbers.shape, "numbers, one for each record")
+    if _is_not_private(estimator) and not numbers.any():
+        allowed = "weights that are not all zero. Sample weights must contain a non-zero number"
+        raise ParameterError("sample_weight", 0, allowed)
+    return X, y, numbers.astype(np.float64)
+
+
 def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:
     """Return features as chunks, and all targets in memory."""
     targets = pairs.mapped(itemgetter(1), pairs.shape[:1])

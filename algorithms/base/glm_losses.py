@@ -1,12 +1,19 @@
-"""Convex losses for Frank-Wolfe: bounds on one record's gradient, and on the curvature.
+"""Convex losses of linear models: value, slope and curvature in the score ``u = <x, theta>``.
 
-References: Talwar, Thakurta & Zhang (2015), Definition 2.1.
+`GLM_LOSSES` are those of Frank-Wolfe; `poisson_loss` and `huber_loss` have public parameters.  A
+quantile's loss is Huber's, tilted: both are quadratic within a threshold, which smooths the corner
+of the quantile's loss.
+
+References: Talwar, Thakurta & Zhang (2015), Definition 2.1; Huber (1964); Koenker & Bassett (1978),
+smoothed as by Fernandes, Guerre & Horta (2021).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -24,13 +31,15 @@ class LinearLoss:
 
     ``slope`` is nondecreasing in its first argument, which makes the loss convex. ``steepest(inner,
     y)`` bounds its absolute value where ``|<x, theta>| <= inner`` and ``|y| <= y``; slopes are
-    clipped to that.  ``smoothness`` bounds its derivative; ``value`` is the loss.
+    clipped to that.  ``smoothness`` bounds its derivative, which is ``curvature`` where that is
+    given; ``value`` is the loss.
     """
 
     slope: Callable[[Array, Array], Array]
     steepest: Callable[[float, float], float]
     smoothness: float
     value: Callable[[Array, Array], Array]
+    curvature: Callable[[Array, Array], Array] | None = None
 
     def __post_init__(self) -> None:
         for name in ("slope", "steepest", "value"):
@@ -98,10 +107,102 @@ def logistic_value(inner: Array, y: Array) -> Array:
     return value
 
 
+def logistic_curvature(inner: Array, y: Array) -> Array:
+    """Return the derivative of the logistic slope."""
+    curvature: Array = y * y * expit(inner * y) * expit(-inner * y)
+    return curvature
+
+
+def logistic_curvatures(scores: Array, classes: Array) -> Array:
+    """Return the curvature of one score a record, over its bound of a quarter."""
+    del classes
+    return 4 * logistic_curvature(scores[:, 0], np.ones(1))
+
+
+def huber_slope(inner: Array, y: Array, threshold: float = 1.0, tilt: float = 0.0) -> Array:
+    """Return ``(u - y) / threshold``, clipped to [-1, 1], and the tilt."""
+    slope: Array = np.clip((inner - y) / threshold, -1.0, 1.0) + tilt
+    return slope
+
+
+def huber_value(inner: Array, y: Array, threshold: float = 1.0, tilt: float = 0.0) -> Array:
+    """Return Huber's loss of ``r = u - y``, over the threshold, and ``tilt r``."""
+    size = np.abs(inner - y)
+    within = np.minimum(size, threshold)
+    value: Array = within**2 / (2 * threshold) + (size - within) + tilt * (inner - y)
+    return value
+
+
+def huber_curvature(inner: Array, y: Array, threshold: float = 1.0) -> Array:
+    """Return the derivative of Huber's slope: 0 beyond the threshold."""
+    return (np.abs(inner - y) <= threshold) / threshold
+
+
+def poisson_mean(inner: Array, greatest: float) -> Array:
+    """Return ``e^u``, but at most the ``greatest`` target."""
+    mean: Array = np.exp(np.minimum(inner, math.log(greatest)))
+    return mean
+
+
+def poisson_slope(inner: Array, y: Array, greatest: float) -> Array:
+    """Return the slope ``e^u - y`` over the greatest target.
+
+    Beyond the score of that target the slope goes on as a straight line, so that its derivative is
+    at most 1.  No mean of targets lies there.
+    """
+    beyond = np.maximum(inner - math.log(greatest), 0.0)
+    slope: Array = (poisson_mean(inner, greatest) - y) / greatest + beyond
+    return slope
+
+
+def poisson_value(inner: Array, y: Array, greatest: float) -> Array:
+    """Return minus the log-likelihood over the greatest target, up to what no score changes."""
+    beyond = np.maximum(inner - math.log(greatest), 0.0)
+    mean = poisson_mean(inner, greatest)
+    value: Array = (mean - y * inner) / greatest + beyond + beyond**2 / 2
+    return value
+
+
+def poisson_curvature(inner: Array, y: Array, greatest: float) -> Array:
+    """Return the derivative of the slope."""
+    del y
+    return poisson_mean(inner, greatest) / greatest
+
+
+def one_bound(inner: float, y: float, bound: float) -> float:
+    """Return the bound of a slope that is the same for all targets."""
+    del inner, y
+    return bound
+
+
 # named functions, so that they can be pickled
 SQUARED = LinearLoss(squared_slope, squared_steepest, 2.0, squared_value)
 # |y| <= 1: the slope's derivative is at most y^2 / 4
-LOGISTIC = LinearLoss(logistic_slope, logistic_steepest, 0.25, logistic_value)
+LOGISTIC = LinearLoss(logistic_slope, logistic_steepest, 0.25, logistic_value, logistic_curvature)
+
+
+def poisson_loss(greatest: float) -> LinearLoss:
+    """Return minus the log-likelihood of counts up to the ``greatest``, over it."""
+    of_scores = (poisson_slope, poisson_value, poisson_curvature)
+    slope, value, curvature = (partial(part, greatest=greatest) for part in of_scores)
+    return LinearLoss(slope, partial(one_bound, bound=1.0), 1.0, value, curvature)
+
+
+def huber_loss(threshold: float, quantile: float = 0.5) -> LinearLoss:
+    """Return Huber's loss over its threshold, tilted for another quantile than the median.
+
+    Far from the target its slopes are ``2 (1 - quantile)`` and ``-2 quantile``.
+    """
+    tilt = 1 - 2 * quantile
+    return LinearLoss(
+        partial(huber_slope, threshold=threshold, tilt=tilt),
+        partial(one_bound, bound=1 + abs(tilt)),
+        1 / threshold,
+        partial(huber_value, threshold=threshold, tilt=tilt),
+        partial(huber_curvature, threshold=threshold),
+    )
+
+
 GLM_LOSSES = {"squared": SQUARED, "logistic": LOGISTIC}
 GLM_LOSS_NAMES = OneOf(tuple(GLM_LOSSES))
 

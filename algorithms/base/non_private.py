@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -17,6 +19,7 @@ from accountant.numerics import Array
 from accountant.plans.declared_releases import declare_release, parts_of
 from accountant.plans.plan import Item, Plan, Release
 
+PACKAGE = str(Path(__file__).parents[1])  # the files of all estimators
 INFINITE_LOSS = PairLoss((1.0, 0.0), (0.0, 1.0))  # no outcome is possible on both neighbours
 
 
@@ -78,4 +81,15 @@ def checked_epsilon(epsilon: object, non_private: object) -> float:
 def warn_not_private(estimator: Any, subject: str) -> None:
     """Warn that an output is not private; ``subject`` names it, with its verb."""
     message = f"{type(estimator).__name__}: {subject} NOT private (non_private=True)"
-    warnings.warn(message, NotPrivateWarning, stacklevel=3)
+    warnings.warn(message, NotPrivateWarning, stacklevel=level_of_caller())
+
+
+def level_of_caller() -> int:
+    """Return the ``stacklevel`` of a warning of the calling function: the first call from outside.
+
+    That is the first one that is not of this package.
+    """
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

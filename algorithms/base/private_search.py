@@ -190,7 +190,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         seed = generator_of(self.random_state)
         rng = generator(seed)
         refuse_transformers_in_front(self)
-        warn_of_delta(self, X.shape[0], ledger, seed, stacklevel=4)  # points at the call of `fit`
+        warn_of_delta(self, X.shape[0], ledger, seed)
         # The whole search is charged here, before the first fit; the gates of its fits charge
         # nothing.  An audit passes such gates itself, and nothing is charged at all.
         gates = ledger if isinstance(ledger, Gates) else PAID

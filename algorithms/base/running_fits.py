@@ -141,6 +141,7 @@ FITS: dict[str, Callable[[dict[str, Any]], int]] = {
     "cross_val_predict": _folds,
     "learning_curve": lambda call: _folds(call) * len(np.unique(call["train_sizes"])),
     "validation_curve": lambda call: _folds(call) * len(call["param_range"]),
+    "SelectFromModel": lambda call: 1,  # a clone is fitted once
     "permutation_test_score": lambda call: _folds(call) * (call["n_permutations"] + 1),
     "GridSearchCV": _search(lambda call: len(ParameterGrid(call["param_grid"]))),
     "RandomizedSearchCV": _search(

@@ -21,6 +21,8 @@ import math
 import warnings
 from typing import Any
 
+from algorithms.base.non_private import level_of_caller
+
 # A signal is hidden if its bound is below this factor times the length of the noise; see above.
 LEAST_SIGNAL = 2.0
 
@@ -50,4 +52,4 @@ def warn_no_signal(estimator: Any) -> None:
         f"{name}: noise exceeds any signal at this shape, so that a fit predicts worse than a "
         "constant; take more records, fewer features or a larger epsilon, or release a PrivateMean"
     )
-    warnings.warn(message, NoSignalWarning, stacklevel=4)  # it points at the call of `plan`
+    warnings.warn(message, NoSignalWarning, stacklevel=level_of_caller())

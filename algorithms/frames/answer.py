@@ -10,19 +10,21 @@ both are then put into the units of the column.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.search import furthest_that
 from algorithms.base.intervals import CONFIDENCE
 from algorithms.base.renamed_parameters import renamed_arguments
 from algorithms.frames.bases import Basis, Count, Persons, Statistic, Sum
-from algorithms.frames.cells import Axis, table_shape
-from algorithms.frames.framed import FramedAnswer, named_cells, with_ends
+from algorithms.frames.cells import Axis, keys_of, table_shape
+from algorithms.frames.framed import FramedAnswer, ListedAnswer, named_cells, with_ends
 from algorithms.frames.moments import Deviation, Moment, Variance
 from algorithms.frames.noise_tails import NAMES, Noise, half_width, quantile, tail
 from algorithms.frames.schema import Schema
@@ -135,6 +137,52 @@ class Answer(FramedAnswer):
         )
         shaped: Array = self._shaped(ends)
         return shaped
+
+    @renamed_arguments(level="confidence")
+    def by(self, columns: str | Sequence[str] = (), confidence: float = 0.95) -> ListedAnswer:
+        """Return the counts or sums by some of the columns: those of cells, added up.
+
+        All groupings of one answer agree: the numbers of one are sums of those of another.  So
+        they are not clipped, and a small count may be below 0.  It costs no more privacy.
+
+        Parameters
+        ----------
+        columns : str or list of str
+            Columns among those of the question; by default none, which gives the total.
+        confidence : float
+            Probability that an interval covers, in (0, 1).
+
+        Returns
+        -------
+        ListedAnswer
+            Values, with an axis for each column, and their intervals.
+        """
+        confidence = CONFIDENCE.check("confidence", confidence)
+        axes = {key.column: axis for axis, key in enumerate(self.keys)}
+        names = [key.column for key in keys_of(columns, "columns")]
+        if not set(names) <= set(axes):
+            raise ParameterError("columns", names, f"some of {list(axes)}, which the question has")
+        if not isinstance(self.statistic, Count | Sum):
+            allowed = "of counts and sums of rows: ask sum_ and count by the same columns"
+            if isinstance(self.statistic, Persons):
+                allowed = "of counts and sums of rows: a person may be in several groups"
+            raise ParameterError("by", self.statistic.name, allowed)
+        shape = table_shape(self.keys, self.schema)
+        others = tuple(axis for name, axis in axes.items() if name not in names)
+        summed = self._sums[:, 0].reshape(shape).sum(axis=others)
+        order = sorted(names, key=axes.__getitem__)
+        totals = summed.transpose([order.index(name) for name in names])
+        unit = self._basis.unit
+        cells = math.prod(shape[axis] for axis in others)
+        half = half_width(self.mechanism, confidence, max(cells, 1))
+        ends = np.stack([totals - half, totals + half], axis=-1) * unit
+        kept = [self.keys[axes[name]] for name in names]
+        grouping = f"{self.asked}, added up{' by ' if names else ''}{', '.join(names)}"
+        value = totals if unit == 1 else totals * unit
+        labels = named_cells(kept, totals.shape, self.schema)
+        name, scale = self.statistic.name, self.noise_scale
+        shown = value if names else value[()]
+        return ListedAnswer(grouping, labels, name, shown, ends, confidence, scale, self.backend)
 
     def _columns(self) -> dict[str, list[Any]]:
         cells = named_cells(self.keys, table_shape(self.keys, self.schema), self.schema)

@@ -9,6 +9,7 @@ References: Fieller (1954), for intervals of a ratio.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,17 @@ NAMES: dict[type[Any], str] = {DiscreteLaplace: "laplace", DiscreteGaussian: "ga
 # Laplace noise divides by their differences.  A scale moves by this share of itself for each
 # number in the sum, and a tail accordingly.
 APART = 1e-3
-NORMAL_FROM = 1e4  # standard deviations above this, in whole numbers, count as continuous
+LATTICE, POINTS = 2000, 1 << 19  # largest deviation of a sum in steps, and points of its law
+NORMAL_FROM = (
+    1e4  # deviations of normal noise above this count as continuous, so many terms as normal
+)
 
 
-def half_width(mechanism: Noise, confidence: float) -> int:
-    """Return the least whole h with P(|noise| <= h) >= confidence."""
+def half_width(mechanism: Noise, confidence: float, numbers: int = 1) -> int:
+    """Return the least whole h with P(|noise| <= h) >= confidence, of a sum of so many numbers."""
     outside, scale = 1 - confidence, mechanism.scale
+    if numbers > 1:
+        return sum_half_width(mechanism, confidence, numbers)
     if isinstance(mechanism, DiscreteLaplace):
         # P(|k| > h) = 2 q^{h+1} / (1 + q) with q = e^{-1 / scale}, solved for h.
         scale = mechanism.drawn_scale
@@ -42,6 +48,32 @@ def half_width(mechanism: Noise, confidence: float) -> int:
     # P(|k| <= h) for h = 0, 1, ...: both sides of 0 are summed.
     within = (2 * np.cumsum(mass) - 1) / (2 * mass.sum() - 1)
     return least_integer_that(lambda h: bool(within[h] >= confidence), -1, len(steps) - 1)
+
+
+@lru_cache(maxsize=256)
+def sum_half_width(mechanism: Noise, confidence: float, numbers: int) -> int:
+    """Return about the least whole h for a sum, by its characteristic function.
+
+    Noise whose sum deviates by more than `LATTICE` counts as noise on wider steps, one step more.
+    The sum of very many counts as normal.
+    """
+    deviation = mechanism.deviation * math.sqrt(numbers)
+    if numbers > NORMAL_FROM:
+        return math.ceil(-deviation * float(ndtri((1 - confidence) / 2)) * (1 + 1e-3)) + 1
+    scale = getattr(mechanism, "drawn_scale", mechanism.scale)
+    step = math.ceil(max(1.0, deviation / LATTICE))
+    cosine = np.cos(2 * math.pi * np.arange(POINTS // 2 + 1) / POINTS)
+    if isinstance(mechanism, DiscreteLaplace):
+        q = math.exp(-step / scale)
+        transform = (1 - q) ** 2 / (1 - 2 * q * cosine + q * q)
+    else:
+        places = np.minimum(np.arange(POINTS), POINTS - np.arange(POINTS))
+        mass = np.exp(-((places * step / scale) ** 2) / 2)
+        transform = np.fft.rfft(mass / mass.sum()).real
+    chances = np.maximum(np.fft.irfft(transform**numbers, POINTS), 0.0)[: POINTS // 2]
+    beyond = 2 * np.append(np.cumsum(chances[:0:-1])[::-1], 0.0)  # P(|sum| > h)
+    inside = int(np.argmax(beyond <= 1 - confidence))
+    return inside if step == 1 else (inside + 1) * step
 
 
 def tail(mechanism: Noise, weights: Array, x: Array) -> Array:

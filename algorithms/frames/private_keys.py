@@ -1,11 +1,16 @@
 """Answers for groups whose keys are private, such as words that people wrote.
 
-Which keys occur is private itself.  So there are two releases: first a selection of keys that
-enough persons have, with a share of epsilon and all of delta; then, with the rest of epsilon, the
+Which keys occur is private itself.  So there are two parts: first a selection of keys that enough
+persons have, with a share of epsilon and all of delta; then, with the rest of epsilon, the
 statistic of each selected key, as if these keys were public.  A query here is a question to a data
 frame; its `Schema` declares the columns, and how many rows of a person count.
 
-References: Desfontaines, Voss, Gipson & Mandayam (2022); docs/proofs/frames.md.
+Keys are selected by one release (`PartitionSelection`), or, for persons who may have many keys, in
+rounds (`GaussianPartitionSelection`): the keys of a round are public in the next one, where each
+person's other keys weigh more.
+
+References: Desfontaines, Voss, Gipson & Mandayam (2022); Swanberg, Desfontaines & Haney (2023) for
+the rounds; docs/proofs/frames.md.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import narwhals as nw
@@ -22,6 +27,9 @@ import numpy as np
 from accountant.errors import ParameterError
 from accountant.ledger.frames import FrameFacts
 from accountant.ledger.gate import Gate
+from accountant.losses.gaussian import GaussianLoss
+from accountant.planning.calibration import calibrate
+from accountant.plans.adjacency import Adjacency
 from algorithms.frames.answer import Answer
 from algorithms.frames.bases import Count, Persons
 from algorithms.frames.cells import MOST_CELLS, Axis, shape_of_sums, table_shape
@@ -30,10 +38,13 @@ from algorithms.frames.noise_tails import Noise
 from algorithms.frames.questions import unseen
 from algorithms.frames.schema import Schema
 from algorithms.statistics.partition_selection import best_partition_selection
-from mechanisms.families.key_counts import KeyCounts
-from mechanisms.partition_selection import PartitionSelection
+from mechanisms.families.key_counts import STEPS, KeyCounts, key_weight
+from mechanisms.families.key_selection import KeySelection
+from mechanisms.gaussian_partition_selection import GaussianPartitionSelection
 
 SHARE = 0.5  # share of epsilon for the selection of keys; the statistic has the rest
+ROUNDS = (1, 9, 81)  # what the rounds of a selection cost in rho, one to another
+OWN_SHARES = (0.3, 0.5, 0.7)  # shares of delta that keys of one person are tried with
 
 
 def private_key(keys: tuple[Axis, ...], schema: Schema) -> str | None:
@@ -61,32 +72,84 @@ def keys_per_person(key: str, schema: Schema) -> int:
     return min(kind.keys_per_person, schema.rows_per_person)
 
 
-def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[PartitionSelection, Noise]:
-    """Return the two mechanisms: the selection of keys, and the noise of their statistic.
+def steps_by_keys(query: Any, key: str, schema: Schema) -> tuple[tuple[KeySelection, ...], Noise]:
+    """Return the mechanisms: the selections of keys, and the noise of their statistic.
 
-    The epsilons of the two add up to the epsilon of the query; the selection gets all of delta.
+    The epsilons of the two parts add up to that of the query; the selections get all of delta.
     """
     guarantee = query.guarantee
     if guarantee.noise == "gaussian":
         allowed = '"laplace" or "auto": how many keys will be kept is not known before'
         raise ParameterError("noise", guarantee.noise, allowed)
-    selection = selection_of(guarantee.epsilon, guarantee.delta, key, schema)
+    in_rounds = guarantee.noise == "auto"
+    selections = selections_of(guarantee.epsilon, guarantee.delta, key, schema, in_rounds)
     basis = query.statistic.basis(schema, "laplace")
     remaining = dataclasses.replace(guarantee, epsilon=(1 - SHARE) * guarantee.epsilon, delta=0.0)
     # How many keys there will be is not known yet, so it is the sensitivity of many cells.
     moved = query.statistic.moved(schema, "laplace", MOST_CELLS)
-    return selection, remaining.mechanism("laplace", moved, basis.size, basis.unit)
+    return selections, remaining.mechanism("laplace", moved, basis.size, basis.unit)
 
 
-def selection_of(
-    epsilon: float | None, delta: float, key: str, schema: Schema
-) -> PartitionSelection:
-    """Return the selection of keys, with `SHARE` of epsilon and all of delta."""
+def selections_of(
+    epsilon: float | None, delta: float, key: str, schema: Schema, in_rounds: bool
+) -> tuple[KeySelection, ...]:
+    """Return the selections of keys, with `SHARE` of epsilon and all of delta.
+
+    They are rounds, if these are allowed, where a key needs fewer persons then, also if each of
+    them has as many keys as a person may have.  Where persons have fewer, rounds gain more.
+    """
     if epsilon is None or not delta:
         allowed = f"given, with a delta: which keys of {key!r} exist is private"
         raise ParameterError("epsilon", epsilon, allowed)
     keys_each = keys_per_person(key, schema)
-    return best_partition_selection(SHARE * epsilon, delta, keys_each, schema.relation)
+    once = best_partition_selection(SHARE * epsilon, delta, keys_each, schema.relation)
+    if not in_rounds or keys_each == 1:
+        return (once,)
+    persons = 2 if schema.relation is Adjacency.REPLACE_ONE else 1
+    rounds = min(
+        (
+            rounds_of(SHARE * epsilon, delta, keys_each, persons, own_share)
+            for own_share in OWN_SHARES
+        ),
+        key=lambda selections: persons_needed(selections[-1]),
+    )
+    return rounds if persons_needed(rounds[-1]) <= persons_needed(once) else (once,)
+
+
+@lru_cache(maxsize=256)
+def rounds_of(
+    epsilon: float, delta: float, keys: int, persons: int, own_share: float
+) -> tuple[GaussianPartitionSelection, ...]:
+    """Return rounds that cost (epsilon, delta); ``own_share`` of delta is for keys of one person.
+
+    With probability 1 - own_delta in all rounds what is seen is Gaussian noise of one mu.
+    """
+
+    def loss_of(scale: float) -> GaussianLoss:
+        return GaussianLoss(math.sqrt(persons) / scale)
+
+    scale = calibrate(loss_of, epsilon=epsilon, delta=(1 - own_share) * delta)
+    shares = [cost / math.fsum(ROUNDS) for cost in ROUNDS]
+    # The discrete noise costs as much as a Gaussian of a variance that is 4 steps^2 less.
+    return tuple(
+        GaussianPartitionSelection(
+            scale=(1 + 1e-6) * math.hypot(scale / math.sqrt(share), 2 / STEPS),
+            own_delta=own_share * delta * math.sqrt(share) / math.fsum(map(math.sqrt, shares)),
+            keys=keys,
+            persons=persons,
+        )
+        for share in shares
+    )
+
+
+def persons_needed(selection: KeySelection) -> int:
+    """Return how many persons a key needs to be kept with a chance of a half.
+
+    Each of them has as many keys as a person may have.
+    """
+    if isinstance(selection, GaussianPartitionSelection):
+        return math.ceil(selection.threshold / int(key_weight(selection.keys)))
+    return int(np.argmax(selection.keep_probability(np.arange(1 << 20)) >= 0.5))
 
 
 def with_keys(schema: Schema, key: str, names: Sequence[str | int]) -> Schema:
@@ -99,41 +162,43 @@ def kept_keys(
     query: Any,
     key: str,
     ledger: Gate,
-    selection: PartitionSelection,
+    selections: Sequence[KeySelection],
     schema: Schema,
     facts: FrameFacts,
     max_cells: int,
 ) -> list[Any]:
-    """Release the selection, and return the selected keys.
+    """Release the selections, and return the selected keys.
 
     With the other axes of the query, which are public, they make a table of at most ``max_cells``
     cells; further keys are left out.
     """
-    counted = unseen(lambda frame: key_counts(query, frame, key, schema))
-    selected = np.asarray(ledger.release(selection, counted)).tolist()
+    names: list[str] = []
+    for selection in selections:
+        counted = partial(key_counts, query, key=key, schema=schema, selection=selection)
+        released = unseen(partial(counted, earlier=tuple(names)))
+        names += np.asarray(ledger.release(selection, released)).tolist()
     public_axes = [axis for axis in query.keys if axis.column != key]
     integer_keys = "int" in facts.types[key].lower()
-    names = sorted(map(int, selected)) if integer_keys else selected
-    return names[: max_cells // math.prod(table_shape(public_axes, schema))]
+    selected = sorted(map(int, names)) if integer_keys else sorted(names)
+    return selected[: max_cells // math.prod(table_shape(public_axes, schema))]
 
 
-def selection_in_words(selection: PartitionSelection, key: str, schema: Schema) -> str:
+def selection_in_words(selections: Sequence[KeySelection], key: str, schema: Schema) -> str:
     """Return in words how many persons a key needs to be kept with a chance of a half."""
-    sizes = np.arange(1 << 20)
-    likely = int(np.argmax(selection.keep_probability(sizes) >= 0.5))
+    likely = persons_needed(selections[-1])
     keys_each = keys_per_person(key, schema)
     key_limit = f"{keys_each} keys" if keys_each > 1 else "one key"
-    return (
-        f"keys of {key}: kept by chance, half of those of {likely} persons ({key_limit} a person)"
-    )
+    rounds = f" in {len(selections)} rounds" if len(selections) > 1 else ""
+    how = f"kept by chance{rounds}, half of those of {likely} persons"
+    return f"keys of {key}: {how} ({key_limit} a person)"
 
 
 def released_by_keys(
     query: Any, key: str, ledger: Gate, schema: Schema, facts: FrameFacts
 ) -> Answer:
-    """Answer a query: release the selection, then the statistic of the keys that it kept."""
-    selection, noise = steps_by_keys(query, key, schema)
-    names = kept_keys(query, key, ledger, selection, schema, facts, MOST_CELLS)
+    """Answer a query: release the selections, then the statistic of the keys that they kept."""
+    selections, noise = steps_by_keys(query, key, schema)
+    names = kept_keys(query, key, ledger, selections, schema, facts, MOST_CELLS)
     public = with_keys(schema, key, names)
     # Where no key is kept, the noise is released on a zero, because the plan contains this release.
     exact_sums = unseen(lambda frame: sums_by_keys(query, frame, key, public, names))
@@ -190,24 +255,42 @@ def counts_of_distinct(query: Any, frame: Any, key: str, schema: Schema) -> KeyC
     return KeyCounts(names, counts)
 
 
-def key_counts(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts:
-    """Return how many persons have each key in a frame.
+def key_counts(
+    query: Any,
+    frame: Any,
+    key: str,
+    schema: Schema,
+    selection: KeySelection | None = None,
+    earlier: Sequence[str] = (),
+) -> KeyCounts:
+    """Return how many persons have each key in a frame, or the sums of their weights.
 
-    Only rows that the schema and the query admit count, and only the first keys of a person.  Which
-    these are depends on the rows of that person alone.
+    Only rows that the schema and the query admit count, and of a person only the first keys that
+    are not among the ``earlier`` ones, which are public.  Which these are depends on the rows of
+    that person alone.
     """
-    from algorithms.frames.rows import Reading
+    from algorithms.frames.rows import PERSON, RANK, Reading
     from algorithms.frames.sources import COUNT, grouped, once_a_person, source_of
 
-    if (counted := counts_of_distinct(query, frame, key, schema)) is not None:
+    weighs = isinstance(selection, GaussianPartitionSelection)
+    if not weighs and (counted := counts_of_distinct(query, frame, key, schema)) is not None:
         return counted
     reading = Reading(query.used, query.where, schema)
     keys_each = keys_per_person(key, schema)
-    groups, same = {"key": reading.values[key]}, {"key": nw.col("key")}
-    once = partial(once_a_person, groups=groups, schema=schema, limit=keys_each)
-    pairs = source_of(frame, reading).then(once).then(partial(grouped, groups=same, sums={}))
+
+    def pairs_of(rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        named = rows.filter(~reading.values[key].is_in(list(earlier))) if earlier else rows
+        once = once_a_person(named, {"key": reading.values[key]}, schema, keys_each, weighs)
+        if not weighs:
+            return once
+        numbers = once.group_by(PERSON).agg(nw.col(RANK).max().alias("held"))
+        return once.join(numbers, on=PERSON, how="inner")
+
+    same = {name: nw.col(name) for name in (("key", "held") if weighs else ("key",))}
+    pairs = source_of(frame, reading).then(pairs_of).then(partial(grouped, groups=same, sums={}))
     columns = pairs.columns()
+    weights = key_weight(columns["held"].astype(float)) if weighs else 1
     names, index = np.unique(columns["key"].astype(str), return_inverse=True)
     counts = np.zeros(names.size, dtype=np.int64)
-    np.add.at(counts, index, columns[COUNT])
+    np.add.at(counts, index, columns[COUNT] * weights)
     return KeyCounts(names, counts)

@@ -45,7 +45,7 @@ from algorithms.frames.private_keys import (
     kept_keys,
     private_key,
     selection_in_words,
-    selection_of,
+    selections_of,
     with_keys,
 )
 from algorithms.frames.questions import Question, unseen
@@ -53,7 +53,7 @@ from algorithms.frames.schema import Schema
 from algorithms.statistics.quantile_ends import EndPart, Ends, end_parts, ends_found, ends_of
 from algorithms.statistics.quantile_scores import Part
 from algorithms.statistics.quantile_tree import levels_of, part_share, tree_levels
-from mechanisms.partition_selection import PartitionSelection
+from mechanisms.families.key_selection import KeySelection
 from mechanisms.run_length_exponential import RunLengthExponential
 
 MOST_PARTS = 2**16  # quantiles and ends of all cells
@@ -188,12 +188,12 @@ class QuantileQuery(Question[ListedAnswer]):
 
     def _by_keys(
         self, key: str, schema: Schema, names: Sequence[str | int] = ("", " ")
-    ) -> tuple[PartitionSelection, QuantileQuery, Schema]:
+    ) -> tuple[KeySelection, QuantileQuery, Schema]:
         """Return the selection of keys, the query for the selected keys, and a schema with keys.
 
         A person moves the scores of two keys and of more keys equally, so the plan is that of two.
         """
-        selection = selection_of(self.epsilon, self.delta, key, schema)
+        (selection,) = selections_of(self.epsilon, self.delta, key, schema, in_rounds=False)
         key_query = dataclasses.replace(self, epsilon=(1 - SHARE) * self._epsilon, delta=0.0)
         return selection, key_query, with_keys(schema, key, names)
 
@@ -207,7 +207,7 @@ class QuantileQuery(Question[ListedAnswer]):
         """Yield how keys are selected, rows counted, and quantiles and ends found."""
         levels, end_scales = levels_of(len(self.quantiles)), self._ends(schema)
         if (key := private_key(self.keys, schema)) is not None:
-            yield selection_in_words(steps.pop(0), key, schema)
+            yield selection_in_words([steps.pop(0)], key, schema)
         if end_scales is not None and not self._all_count(schema):
             yield f"the rows are counted with noise of scale {steps.pop(0).scale:.6g}"
         yield f"{levels} times exponential mechanism of scale {steps[0].scale:.6g} on ranks"
@@ -228,7 +228,7 @@ class QuantileQuery(Question[ListedAnswer]):
         if key is None:
             return self.released_by(ledger, schema, steps, facts.backend)
         selection, max_keys = steps.pop(0), MOST_PARTS // self.targets
-        names = kept_keys(self, key, ledger, selection, schema, facts, max_keys)
+        names = kept_keys(self, key, ledger, [selection], schema, facts, max_keys)
         _, key_query, public = self._by_keys(key, schema, names)
         return key_query.released_by(ledger, public, steps, facts.backend)
 

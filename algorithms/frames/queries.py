@@ -182,11 +182,12 @@ class FrameQuery(Question[Answer]):
         return dataclasses.replace(self.statistic, public_rows=public)
 
     def _planned(self, schema: Schema) -> Plan:
-        """Return one release; with private keys two, the selection of keys and the statistic."""
+        """Return one release; with private keys the selections of keys, then the statistic."""
         key = private_key(self.keys, schema)
         if key is None:
             return self.mechanism(schema)
-        return Sequential(steps_by_keys(self, key, schema))
+        selections, noise = steps_by_keys(self, key, schema)
+        return Sequential([*selections, noise])
 
     def _known(self, schema: Schema) -> str:
         """Return whether the number of rows is public, in words."""
@@ -197,7 +198,7 @@ class FrameQuery(Question[Answer]):
         """Yield how keys are selected, and the noise."""
         mechanism = steps[-1]
         if (key := private_key(self.keys, schema)) is not None:
-            yield selection_in_words(steps[0], key, schema)
+            yield selection_in_words(steps[:-1], key, schema)
         unit = self.statistic.basis(schema, NAMES[type(mechanism)]).unit
         kind = type(mechanism).__name__
         is_sum = self.statistic.name == "sum"

@@ -91,16 +91,23 @@ def grouped(
 
 
 def once_a_person(
-    rows: nw.LazyFrame[Any], groups: Mapping[str, nw.Expr], schema: Schema, limit: int | None = None
+    rows: nw.LazyFrame[Any],
+    groups: Mapping[str, nw.Expr],
+    schema: Schema,
+    limit: int | None = None,
+    named: bool = False,
 ) -> nw.LazyFrame[Any]:
-    """Return one row for each person and group, of the first ``limit`` groups of a person."""
+    """Return one row for each person and group, of the first ``limit`` groups of a person.
+
+    If ``named`` they keep the person, and the rank of the group.
+    """
     if schema.person is None:
         return rows.select(**groups) if groups else rows
     grouped_rows = rows.with_columns(**groups) if groups else rows
     pairs = grouped_rows.group_by(PERSON, *groups).agg(nw.col(RANK).min())
     if limit is not None:
         pairs = first_rows(pairs.rename({RANK: PLACE}), [PLACE], limit)
-    return pairs.select(*groups) if groups else pairs
+    return pairs.select(*groups) if groups and not named else pairs
 
 
 def prepared(frame: Any, reading: Reading) -> nw.LazyFrame[Any]:

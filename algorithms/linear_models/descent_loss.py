@@ -49,6 +49,7 @@ class Prospect(NamedTuple):
     clip_square: float  # of the clipping norm, over the mean squared length of mapped rows
     constant: float  # the square of the constant that is to be reached; 0 if there is none
     longest_constant: float = math.inf  # of the constant feature over the length of the others
+    shortest_constant: float = 0.0
 
 
 class Steps(NamedTuple):
@@ -115,7 +116,8 @@ def expected_losses(
     slopes = curvatures_of(spectrum, ridge)
     length_square = float(slopes.sum())
     # The constant feature is at most 1 long, so that its curvature is not above 1.
-    lengths = np.minimum(CONSTANTS, prospect.longest_constant) * (prospect.constant > 0)
+    lengths = np.clip(CONSTANTS, prospect.shortest_constant, prospect.longest_constant)
+    lengths = lengths * (prospect.constant > 0)
     constants = np.minimum(lengths**2 * length_square, 1.0)
     of_slopes, of_constants = np.outer(travels, slopes), np.outer(constants, travels)
     missing = np.einsum("ij,j->i", missing_part(of_slopes, averaged) ** 2, spectrum)
@@ -148,7 +150,7 @@ def best_steps(spectra: Sequence[Array], prospect: Prospect, least_ridge: float)
     column = int(np.argmax(of_travels <= (1 + NEGLIGIBLE) * of_travels.min()))
     choice, row = np.unravel_index(losses[:, :, column].argmin(), losses.shape[:2])
     ridge, averaged = candidates[choice]
-    constant = min(CONSTANTS[row], prospect.longest_constant)
+    constant = float(np.clip(CONSTANTS, prospect.shortest_constant, prospect.longest_constant)[row])
     return Steps(float(of_travels[column]), ridge, constant, float(travels[column]), averaged)
 
 

@@ -68,15 +68,19 @@ class Shares(NamedTuple):
     moments: float
     products: float  # counts as 0 where products are not released
     closing: float = 0.0  # of the closing gradient, which is never sampled; 0 if there is none
+    curvature: float = 0.0  # of products of mapped rows before the closing gradient, as that
     # A gradient may come with one more coordinate: the share of the records that are not clipped,
     # times this weight.  0 leaves the coordinate out.
     unclipped_weight: float = 0.0
+    # The closing gradient may come with its squared length, times this weight.
+    square_weight: float = 0.0
     # For their products, centred rows are shortened to this multiple of the root of their mean
     # squared length.  A larger one shortens fewer rows and takes more noise.
     # docs/classification.md says which others were tried.
     shortened_to: float = 1.2
     # Mapped rows end in a constant feature, at most this multiple of the length of the rest.
     longest_constant: float = math.inf
+    shortest_constant: float = 0.0  # and at least this one
     classes: float = 0.0  # of the shares of classes, before all others; 0: not released
     calibration: float = 0.0  # of shares and mean probabilities, after all others; 0: not released
 
@@ -84,7 +88,7 @@ class Shares(NamedTuple):
     def rounds(self) -> float:
         """The share of the rounds of gradients."""
         before = self.classes + self.moments + self.products
-        return 1 - before - self.closing - self.calibration
+        return 1 - before - self.curvature - self.closing - self.calibration
 
 
 def signal_of(sizes: Sizes, mu: float) -> float:
@@ -137,7 +141,9 @@ def worth_of(
     def steps_with(taken: Shares, least_ridge: float) -> Steps:
         noise = noise_of_rounds(sizes, mu, taken, moves)
         travel, longest_constant = LONGEST * MOST_ROUNDS, taken.longest_constant
-        prospect = Prospect(noise, travel, clip_square, constant, longest_constant)
+        prospect = Prospect(
+            noise, travel, clip_square, constant, longest_constant, taken.shortest_constant
+        )
         return best_steps(spectra, prospect, least_ridge)
 
     # Moments are worth their share where their noise on the mean squared length is less than
@@ -172,14 +178,20 @@ def gaussian_of_share(noise: float, moved: float, share: float, size: int) -> Ga
 
 
 def mean_gradient_release(
-    sizes: Sizes, shares: Shares, noise: float, moved: float, share: float, factor: float = 1.0
+    sizes: Sizes,
+    last_weight: float,
+    noise: float,
+    moved: float,
+    share: float,
+    factor: float = 1.0,
 ) -> Gaussian:
     """Return the release of the sum of clipped gradients times ``factor / n``.
 
-    A record moves the sum by ``moved``, and the number of unclipped records by at most 1.
+    A record moves the sum by ``moved``, and what a last coordinate counts, with its weight, by at
+    most 1; a weight of 0 leaves it out.
     """
-    moved = math.hypot(factor * moved, factor * shares.unclipped_weight) / sizes.records
-    size = sizes.coefficients + (1 if shares.unclipped_weight else 0)
+    moved = math.hypot(factor * moved, factor * last_weight) / sizes.records
+    size = sizes.coefficients + (1 if last_weight else 0)
     return gaussian_of_share(noise, moved, share, size)
 
 
@@ -200,9 +212,9 @@ def private_plan(
     """
     moves, n = Moves.of(relation), sizes.records
     triangle = sizes.features * (sizes.features + 1) // 2
-    gradient_of = partial(mean_gradient_release, sizes, shares)
-    rounds_share = shares.rounds
-    outputs = sizes.outputs
+    curvature_triangle = sizes.coefficients * (sizes.coefficients + 1) // 2
+    gradient_of = partial(mean_gradient_release, sizes, shares.unclipped_weight)
+    rounds_share, outputs = shares.rounds, sizes.outputs
 
     def plan_of(noise: float) -> Sequential:
         """Return the plan whose noise is that of a budget of mu = 1 / ``noise``."""
@@ -225,8 +237,14 @@ def private_plan(
             release = gradient_of(noise, 1.0, round_share * rate**-2, factor=1 / rate)
             release = PoissonSampled(release, rate, relation)
         parts.append(Repeat(release, rounds))
+        if shares.curvature:
+            moved = moves.products / n
+            parts.append(gaussian_of_share(noise, moved, shares.curvature, curvature_triangle))
         if shares.closing:
-            parts.append(gradient_of(noise, moves.gradient, shares.closing))
+            weight = shares.square_weight or shares.unclipped_weight
+            parts.append(
+                mean_gradient_release(sizes, weight, noise, moves.gradient, shares.closing)
+            )
         if shares.calibration:
             moved = calibration_moved(outputs, relation) / n
             parts.append(gaussian_of_share(noise, moved, shares.calibration, 2 * outputs))
@@ -284,6 +302,7 @@ def released_map(
         clip_square,
         constant * intercept,
         shares.longest_constant,
+        shares.shortest_constant,
     )
     return mapped_features(
         moments,

@@ -20,7 +20,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import BOOLEAN, NON_NEGATIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
+from accountant.domains import (
+    BOOLEAN,
+    NON_NEGATIVE,
+    POSITIVE,
+    POSITIVE_DELTA,
+    IntegerRange,
+    Interval,
+    OneOf,
+)
 from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
@@ -33,6 +41,7 @@ from algorithms.base.fit_data import (
     generator_of,
     validated_data,
     validated_fit_data,
+    with_weights,
 )
 from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, calibrated_gaussian, mu_of_budget
@@ -64,6 +73,7 @@ from algorithms.linear_models.regression_rounds import (
     SHARES,
     USUAL_CONSTANT,
     USUAL_SLOPES,
+    SquaredRounds,
     descend_mapped,
 )
 from algorithms.linear_models.sufficient_statistics import (
@@ -119,6 +129,8 @@ class PrivateLinearRegression(PrivatelyBounded):
         ``(row_bound / norm)^2``, as if row and target were shortened.  Predictions are of whole
         rows.  None takes the longest within ``x_bound``: every record counts alike.  "descent"
         takes at least ``x_bound / 10``.
+    weight_bound : float
+        Largest weight of a record; a record counts as the share of it, and costs the same privacy.
     rounds : int or None
         Number of gradients; None takes 60 to 200, by shape and epsilon.
     intervals : bool
@@ -178,6 +190,7 @@ class PrivateLinearRegression(PrivatelyBounded):
     x_bound: float = 1.0
     y_bound: float = 1.0
     row_bound: float | None = None
+    weight_bound: float = 1.0
     rounds: int | None = None
     intervals: bool = False
     relation: str = REPLACE
@@ -195,6 +208,7 @@ class PrivateLinearRegression(PrivatelyBounded):
             return self._plan_with_bounds((records, features))
         budget = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         NON_NEGATIVE.check("ridge", self.ridge)
+        POSITIVE.check("weight_bound", self.weight_bound)
         size = features + BOOLEAN.check("fit_intercept", self.fit_intercept)
         rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
@@ -248,16 +262,30 @@ class PrivateLinearRegression(PrivatelyBounded):
         return self._result(ledger, executor)[0]
 
     def fit(
-        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        executor: Executor | None = None,
+        ledger: Any = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
-        """Fit on features and targets; see `PrivateRegressor.fit`."""
+        """Fit on features and targets; see `PrivateRegressor.fit`.
+
+        ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  A weight
+        of 2 is no second record: it has no noise of its own, and costs the same privacy.
+        """
         if finds_bounds(self):
-            return self._fit_scaled(X, y, executor, ledger)
+            return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
         X, y = validated_fit_data(self, X, y)
+        data = with_weights(self, X, y, sample_weight)
+        if BOOLEAN.check("intervals", self.intervals) and sample_weight is not None:
+            allowed = "None where intervals are wanted: their errors are those of equal weights"
+            raise ParameterError("sample_weight", type(sample_weight), allowed)
+        self.weighted_ = sample_weight is not None
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.method_ = DESCENT if isinstance(self.plan_, Sequential) else STATISTICS
         self.records_ = X.shape[0]
-        data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
         theta, released = self._result(self.ledger_, executor)
         self.statistics_ = released if isinstance(released, Statistics) else None
@@ -301,6 +329,9 @@ class PrivateLinearRegression(PrivatelyBounded):
         """
         check_is_fitted(self)
         CONFIDENCE.check("confidence", confidence)
+        if self.weighted_:
+            allowed = "None before the fit: errors are those of records of equal weight"
+            raise ParameterError("sample_weight", "given", allowed)
         if self.column_bounds_ is not None:
             scaled: Array = self.scaled_fit_.interval(confidence)
             units = self.column_bounds_.units(self.n_features_in_)[: len(scaled)]
@@ -328,7 +359,9 @@ class PrivateLinearRegression(PrivatelyBounded):
         if self.fit_intercept:
             penalty[-1] = 0.0
         reach = self.x_bound * self._reach
-        work = BlockStatistics(reach, self.y_bound, self.fit_intercept, row, units)
+        work = BlockStatistics(
+            reach, self.y_bound, self.fit_intercept, row, units, self.weight_bound
+        )
         numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
         query = MeanOfBlocks(work, records, executor)
         released = ledger.release(ledger.plan, query, shape=numbers)
@@ -354,7 +387,9 @@ class PrivateLinearRegression(PrivatelyBounded):
             penalty=ridge,
             row_bound=math.inf if self.row_bound is None else bound,
         )
-        descent = descend_mapped(ledger, mapped, self.y_bound, executor, ridge)
+        descent = descend_mapped(
+            ledger, mapped, SquaredRounds(self.y_bound), executor, ridge, self.weight_bound
+        )
         closing = None
         if self.intervals:
             closing = close_descent(ledger, mapped, descent, self.y_bound, executor)

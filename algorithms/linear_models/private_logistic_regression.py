@@ -23,7 +23,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval
 from accountant.errors import ParameterError
-from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat, Sequential
@@ -44,15 +43,17 @@ from algorithms.base.exact_minimum import (
 from algorithms.base.fit_data import (
     PUBLIC,
     checked_shape,
-    filled,
     finds_bounds,
     generator_of,
     validated_data,
     validated_labelled_data,
+    with_weights,
 )
+from algorithms.base.glm_losses import logistic_curvatures
+from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.renamed_parameters import renamed_parameters
+from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
@@ -64,6 +65,7 @@ from algorithms.linear_models.class_shares import (
     ClassWeights,
     public_weights,
 )
+from algorithms.linear_models.closing_curvature import SQUARE_WEIGHT, CurvedClosing, close_curved
 from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
@@ -89,6 +91,9 @@ CLASSES_SHARE = 0.05
 # Slopes keep at least this part, however large the noise: it hardly changes probabilities, and
 # classes follow the direction alone.
 LEAST_KEPT = 0.5
+# What is left for intervals, in place of a calibration.
+FOR_INTERVALS = {"curvature": 0.15, "closing": 0.35, "square_weight": SQUARE_WEIGHT,
+                 "shortest_constant": 0.5, "longest_constant": 0.5}  # fmt: skip
 # A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
 # second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
@@ -141,6 +146,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         the share of it.
     rate : float or None
         Sampling probability of a record in a round; None takes all records.
+    intervals : bool
+        Whether `interval` is wanted, of two classes: it keeps half of the budget for the curvature
+        of the loss and a last gradient that clips hardly any record.
     relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
@@ -204,6 +212,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     class_weight: Any = None
     weight_bound: float = 1.0
     rate: float | None = None
+    intervals: bool = False
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
@@ -242,7 +251,15 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             Moves.of(relation),
             self._clip(sizes, mu) ** 2 / self._curvature(),
             CONSTANT_SQUARE * self.fit_intercept,
+            needs_products=BOOLEAN.check("intervals", self.intervals),
         )
+        if self.intervals:
+            two_alike = self._outputs() == 1 and self.class_weight is None
+            if not (two_alike and worth.shares.products):
+                allowed = (
+                    "False: noise hides products of features, or classes are not two, or weighted"
+                )
+                raise ParameterError("intervals", True, allowed)
         rounds = self.rounds or worth.rounds
         plan = private_plan((epsilon, delta), sizes, rounds, worth.shares, relation, rate)
         return self._warned_plan(plan, features)
@@ -312,12 +329,22 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         step = mapped.steps.travel / rounds.count * mapped.longest_step * unit
         averaged = mapped.steps.averaged
         theta = descend(ledger, rounds.part, gradient, start, step, rounds.count, averaged)
+        if self.intervals:
+            self.closing_: CurvedClosing | None = close_curved(
+                ledger,
+                mapped,
+                theta,
+                logistic_residuals,
+                logistic_curvatures,
+                self._curvature(),
+                executor,
+            )
         usual = 1.0, CONSTANT_SQUARE
         theta = mapped.without_noise(theta, unit * mean_noise(ledger.plan), usual, LEAST_KEPT)
         slopes, constant = mapped.features.coefficients(theta)
         self.calibration_ = None
         part = ledger.plan.parts[-1]
-        if not isinstance(part, Repeat):  # the plan has a calibration
+        if shares.calibration and not isinstance(part, Repeat):
             work = BlockCalibration(mapped.features, theta, self.weight_bound)
             query = MeanOfBlocks(work, records, executor)
             released = ledger.release(part, query, shape=2 * self._outputs())
@@ -326,6 +353,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             constant = constant + self.calibration_.shift()
         return np.vstack([slopes, constant])
 
+    @renamed_arguments(weights="sample_weight")
     def fit(
         self,
         X: Any,
@@ -333,21 +361,21 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         executor: Executor | None = None,
         ledger: Any = None,
         *,
-        weights: Any = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit on features and labels; see `PrivateRegressor.fit`.
 
-        ``weights`` of records are clipped to [0, weight_bound]; None weighs every record alike.  A
-        weight of 2 is no second record: it has no noise of its own, and costs the same privacy.
+        ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  A weight
+        of 2 is no second record: it has no noise of its own, and costs the same privacy.
         """
-        if isinstance(X, Chunks) and weights is not None:
-            raise ParameterError("weights", type(weights), "None where data are chunks")
         if finds_bounds(self):
-            return self._fit_scaled(X, y, executor, ledger, weights=weights)
+            return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_classes)
-        data: Any = X if y is None else (X, y)
-        if weights is not None:
-            data = (X, y, checked_weights(weights, X.shape[0]))
+        if self.intervals and sample_weight is not None:
+            allowed = "None where intervals are wanted: their errors are those of equal weights"
+            raise ParameterError("sample_weight", type(sample_weight), allowed)
+        data = with_weights(self, X, y, sample_weight)
+        self.closing_ = None
         self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
         self.rounds_ = GradientRounds.of(self.plan_).count
         self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
@@ -367,6 +395,37 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
         scores = scores + self.intercept_
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
+
+    def interval(self, confidence: float = 0.95) -> Array:
+        """Return intervals for the coefficients of the least loss in the population.
+
+        They count the noise and the sampling of records; two classes, and ``intervals=True`` before
+        the fit.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability that an interval covers its coefficient, in (0, 1).
+
+        Returns
+        -------
+        numpy.ndarray of shape (features, 2)
+            Lower and upper ends; with an intercept a last row is its own.
+
+        Raises
+        ------
+        ParameterError
+            If the fit was without ``intervals``, or noise hides a direction of the features.
+        """
+        check_is_fitted(self)
+        CONFIDENCE.check("confidence", confidence)
+        if self.closing_ is None:
+            raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
+        if self.column_bounds_ is not None:
+            scaled: Array = self.scaled_fit_.interval(confidence)
+            units = self.column_bounds_.units(self.n_features_in_)[: len(scaled)]
+            return np.asarray(units[:, None] * scaled)
+        return normal_interval(*self.closing_.errors(), confidence)
 
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:
@@ -389,6 +448,8 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         """Return the shares of the budget."""
         if self.class_weight is not None:
             return SHARES._replace(classes=CLASSES_SHARE)
+        if self.intervals:
+            return SHARES._replace(**FOR_INTERVALS)
         return SHARES._replace(calibration=CLASSES_SHARE if self.fit_intercept else 0.0)
 
     def _public_classes(self) -> Any:
@@ -462,11 +523,3 @@ def length_in_products(sizes: Sizes, mu: float) -> float:
     # 1 / p.  Hence, for s = 1, the norm over the mean eigenvalue is
     norm_over_mean = 2 * sizes.features**1.5 / (sizes.records * mu * math.sqrt(SHARES.products))
     return max(SHARES.shortened_to, math.sqrt(PRODUCT_NOISE / norm_over_mean))
-
-
-def checked_weights(weights: Any, records: int) -> Array:
-    """Return weights as numbers; a missing one counts as 0."""
-    numbers: Array = filled(weights)
-    if numbers.shape != (records,):
-        raise ParameterError("weights", numbers.shape, "numbers, one for each record")
-    return numbers.astype(np.float64)

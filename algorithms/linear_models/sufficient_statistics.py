@@ -79,19 +79,27 @@ class Statistics(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class BlockStatistics:
-    """The summed statistics of a block; rows have norms of at most ``row_bound``."""
+    """The summed statistics of a block; rows have norms of at most ``row_bound``.
+
+    A block is (rows, targets) or (rows, targets, weights); rows and targets are multiplied by the
+    root of a weight's share of ``weight_bound``, clipped to [0, 1].
+    """
 
     x_bound: float
     y_bound: float
     intercept: bool
     row_bound: float
     units: StatisticUnits
+    weight_bound: float = 1.0
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return one vector: the upper triangle, the products, and the square."""
-        rows, targets = block
+        rows, targets, *record_weights = block
         rows = clipped_rows(rows, self.x_bound)
-        shorter = self.row_bound / np.maximum(row_lengths(rows, self.intercept), self.row_bound)
+        lengths = row_lengths(rows, self.intercept)
+        shorter: Array = self.row_bound / np.maximum(lengths, self.row_bound)
+        if record_weights:
+            shorter = shorter * np.sqrt(np.clip(record_weights[0] / self.weight_bound, 0.0, 1.0))
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
         if self.intercept:
             rows = np.hstack([rows, np.ones((len(rows), 1))])

@@ -23,6 +23,7 @@ from mechanisms.base.supports import bit_rows
 from mechanisms.base.values import as_int64
 
 IndexArray = NDArray[np.int64]
+STEPS = 1 << 12  # steps of the weight of a person's only key
 
 
 @final
@@ -152,6 +153,42 @@ class KeyCountValues:
         else:
             counts[moved_keys] += 1
         return KeyCounts(np.asarray(value).item().keys, counts)
+
+
+def key_weight(held: Any) -> Any:
+    """Return the weight of each key of a person who holds so many, in whole steps of 1 / `STEPS`.
+
+    It is 1 / sqrt(held), rounded down: the squares of all weights of a person sum to 1 at most.
+    """
+    return np.floor(STEPS / np.sqrt(held)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyWeightValues(KeyCountValues):
+    """The values of a selection by weights: `KeyCounts` of steps, and which are neighbours.
+
+    Between neighbours a person comes or goes who holds at most ``keys`` keys, each of
+    `key_weight`; with ``persons`` 2 one goes and another comes.
+    """
+
+    persons: int = 1
+
+    def example(self, rng: np.random.Generator) -> KeyCounts:
+        """Return two or three keys; each is held by 0 to 8 people, or by 7 times as many."""
+        size = int(rng.integers(2, 4))
+        people = rng.integers(0, 9, size) * rng.choice([1, 7], size)
+        return KeyCounts(np.arange(size), people * STEPS)
+
+    def neighbour(self, value: Any, rng: np.random.Generator) -> KeyCounts:
+        """Return the weights with one person more or less, or with one for another."""
+        weights = np.asarray(value).item().counts.copy()
+        changes = [-1, 1] if self.persons > 1 else [1 if rng.random() < 0.5 else -1]
+        for change in changes:
+            keys_held = int(rng.integers(1, min(self.keys, weights.size) + 1))
+            moved = rng.permutation(weights.size)[:keys_held]
+            if change > 0 or (weights[moved] >= key_weight(keys_held)).all():
+                weights[moved] += change * key_weight(keys_held)
+        return KeyCounts(np.asarray(value).item().keys, weights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,27 @@
 """scikit-learn's checks of estimators, and which ones private estimators may fail, and why.
 
-Fits without privacy pass every check: they look at labels and at missing values as scikit-learn
-does.  The checks of the array API need ``SCIPY_ARRAY_API=1`` before SciPy is imported, which
-changes SciPy: `test_array_api` runs them in a process of its own.
+Fits without privacy look at labels and at missing values as scikit-learn does, and pass every check
+whose minimum exists.  The checks of the array API need ``SCIPY_ARRAY_API=1`` before SciPy is
+imported, which changes SciPy: `test_array_api` runs them in a process of its own.
 """
 
 import os
 
 import pytest
+from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 
 LEAK = "a refusal that one record decides tells that the record is there"
 CLASSES = "its classes are declared, and the labels of this check are others"
 OF_ANY_FIT = {"check_supervised_y_no_nan": LEAK}
+EQUAL = "a weight of two is no second record: it has no noise of its own, and costs the same"
+SEPARABLE = "fifteen records are separable by ten features: their minimum is at infinity"
+EQUIVALENCE = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
+OF_WEIGHTS = {"check_all_zero_sample_weights_error": LEAK} | dict.fromkeys(EQUIVALENCE, EQUAL)
 OF_PRIVATE_FEATURES = {"check_dtype_object": LEAK}
 OF_LABELS = {
     "check_classifiers_classes": CLASSES,
@@ -43,9 +52,15 @@ def _check_of(pair):
 
 def expected_failures(estimator):
     """The checks that an estimator may fail, each with its reason."""
-    if not hasattr(estimator, "epsilon") or getattr(estimator, "non_private", False):
+    if not hasattr(estimator, "epsilon"):
         return {}
+    if getattr(estimator, "non_private", False):
+        weighs = has_fit_parameter(estimator, "sample_weight")
+        at_infinity = is_classifier(estimator) or getattr(estimator, "loss", "") == "poisson"
+        return dict.fromkeys(EQUIVALENCE, SEPARABLE) if weighs and at_infinity else {}
     found, tags = dict(OF_ANY_FIT), estimator.__sklearn_tags__()
+    if has_fit_parameter(estimator, "sample_weight"):
+        found |= OF_WEIGHTS
     if tags.input_tags.allow_nan:
         found |= OF_PRIVATE_FEATURES
     if tags.estimator_type == "classifier":

@@ -7,8 +7,10 @@ from algorithms import (
     LabelIHT,
     LabelSGD,
     LocalIHT,
+    PrivateGeneralizedLinearModel,
     PrivateLasso,
     PrivateLinearRegression,
+    PrivateLogisticRegression,
     SignVote,
     SparseERM,
 )
@@ -40,6 +42,21 @@ def test_sparse_erm():
 def test_linear_regression(method):
     made = PrivateLinearRegression(epsilon=1.0, delta=1e-5, method=method, rounds=5)
     return made, (X, UP), (TURNED, DOWN)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "huber", "quantile"])
+@pytest.mark.dp(epsilon=1, delta=1e-5, runs=FEW)
+def test_generalised_linear_models(loss):
+    made = PrivateGeneralizedLinearModel(loss=loss, epsilon=1.0, delta=1e-5, rounds=5)
+    return made, (X, UP), (TURNED, DOWN)
+
+
+@pytest.mark.dp(epsilon=8, delta=1e-5, runs=FEW)
+def test_logistic_regression_with_intervals():
+    made = PrivateLogisticRegression(
+        epsilon=8.0, delta=1e-5, classes=[-1, 1], rounds=5, intervals=True
+    )
+    return made, (X, np.sign(Y)), (TURNED, np.sign(Y))
 
 
 @pytest.mark.dp(epsilon=1, runs=FEW)

@@ -3,7 +3,7 @@
 Of each case that states what a release on two neighbouring inputs may show, (epsilon, delta):
 
 - ``ours``: a release of `algorithms.frames` on both inputs must not be falsified; of the cases on
-  the shape of noise, our mechanism beside noise of the stated law, under the claim that nothing
+  the shape of noise, a sum of a frame beside noise of the stated law, under the claim that nothing
   tells them apart;
 - ``reference``: the noise that the case's own library is tested against must not be falsified;
 - ``too far``: the same noise on inputs that lie further apart than noise was made for, by the
@@ -14,8 +14,8 @@ Of each case that states what a release on two neighbouring inputs may show, (ep
 
 Where so many runs as are allowed cannot show it, the auditor must not claim that it did, and the
 control says how many it would take.  These are computed from the law of the reference, before any
-run.  What is audited of a mean and a variance are the noisy counts and sums that they are made of:
-these tell no less.
+run.  What is audited of means, deviations and approximate bounds are the noisy counts and sums that
+they are made of: these tell no less.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,22 @@ from scipy.stats import laplace, norm
 
 from accountant import ApproxLoss, Budget, Filter, PureLoss
 from accountant.losses.loss import Loss
-from algorithms.frames import Integer, Number, Schema, count, mean, quantiles, sum_, variance
+from algorithms.frames import (
+    Category,
+    Integer,
+    Number,
+    Schema,
+    count,
+    histogram,
+    mean,
+    quantiles,
+    standard_deviation,
+    sum_,
+)
 from audits import INDEPENDENT, Outcome, audit
 from audits.attacks.half_noise import all_runs
 from audits.known_densities.outcome_models import OutcomePair
 from audits.known_densities.sample_size import best_guess_test_runs
-from mechanisms import Gaussian, Laplace
 from tests.heldout.read_textproto import CASES
 
 Case = dict[str, Any]
@@ -136,8 +146,9 @@ def controls(case: Case) -> Iterator[Control]:
         yield frame_control(case, claim)
     else:
         yield from response_controls(case, claim)
-        if family == "bounded_quantiles":
-            yield quantile_control(case)
+        yield (
+            quantile_control(case) if family == "bounded_quantiles" else frame_control(case, claim)
+        )
 
 
 # --- the references ---
@@ -323,13 +334,13 @@ def shape_controls(case: Case) -> Iterator[Control]:
     other_kind = "GAUSSIAN" if kind == "LAPLACE" else "LAPLACE"
     center, deviation = float(case["mean"]), math.sqrt(case["variance"])
     parts, bound, epsilon = case["l0_sensitivity"], case["linf_sensitivity"], case["epsilon"]
-    if kind == "LAPLACE":
-        sensitivity = parts * bound
-        ours: Any = Laplace(sensitivity / epsilon, sensitivity)
-    else:
-        sensitivity = math.sqrt(parts) * bound
-        scale = sensitivity * gaussian_deviation(epsilon, case["delta"])
-        ours = Gaussian(scale, sensitivity)
+    # a person has a row in each of so many groups
+    columns = {"x": Number(0.0, float(bound)), "part": Category(range(parts + 1))}
+    facts_of_persons = {"groups_per_person": parts, "rows_per_person_and_group": 1}
+    schema = Schema(columns, person="id", **facts_of_persons)
+    cost = {"epsilon": float(epsilon), "delta": case.get("delta") or 0.0}
+    query = sum_("x", by="part", noise=NOISES[kind], **cost)
+    ours = FirstSum(query, schema, NOISES[kind])
     facts = (kind, center, deviation, case["granularity"])
     raw, same = float(case["raw_input"]), INDEPENDENT
     yield Control(case, "ours", BesideReference(*facts, ours, raw), same, is_true=True)
@@ -353,6 +364,25 @@ def runs_to_tell(first: tuple[str, float, float], second: tuple[str, float, floa
 
 
 # --- our releases ---
+
+
+@dataclass(frozen=True)
+class FirstSum:
+    """The noisy sum of the first group of a frame without rows, and a public number."""
+
+    query: Any
+    schema: Schema
+    noise: str
+
+    def release(self, raw_input: float, rng: np.random.Generator, size: int) -> Any:
+        """Sums of so many releases, of which the other groups are not looked at."""
+        frame = pd.DataFrame({name: np.array([], dtype=int) for name in ("x", "part", "id")})
+        mechanism = self.query.mechanism(self.schema)
+        if self.noise == "gaussian":
+            mechanism = replace(mechanism, dimension=1)
+        exact = self.query.sums(frame, self.schema, self.noise)[0]
+        unit = self.query.statistic.basis(self.schema, self.noise).unit
+        return raw_input + unit * mechanism.release(int(exact), rng, size)
 
 
 @dataclass(frozen=True)
@@ -392,9 +422,18 @@ def frames_and_schema(case: Case) -> tuple[tuple[Any, Any], Schema]:
     people = [*range(len(shared)), *[len(shared)] * len(extra)]
     after = pd.DataFrame({"x": np.array([*shared, *extra], dtype=dtype), "id": people})
     before = after.iloc[: len(shared)].reset_index(drop=True)
-    low, high = case.get("lower_bound", 0), case.get("upper_bound", 1)
+    edges = bins_of_powers(case) or [0, 1]
+    low, high = case.get("lower_bound", edges[0]), case.get("upper_bound", edges[-1])
     column = Integer(int(low), int(high)) if whole else Number(float(low), float(high))
     return (before, after), Schema({"x": column}, person="id", rows_per_person=len(extra))
+
+
+def bins_of_powers(case: Case) -> list[float]:
+    """The edges between which approximate bounds count: powers of a base, of both signs."""
+    if case["family"] != "approximate_bounds":
+        return []
+    ends = [case["scale"] * case["base"] ** i for i in range(case["number_of_bins"])]
+    return [*(-end for end in ends[::-1]), 0.0, *ends]
 
 
 def frame_control(case: Case, claim: Loss) -> Control:
@@ -403,7 +442,8 @@ def frame_control(case: Case, claim: Loss) -> Control:
     cost = {"epsilon": case["epsilon"], "delta": case.get("delta", 0.0) or 0.0}
     noise = NOISES[case["noise_type"]]
     ask = {"count": count, "bounded_mean": functools.partial(mean, "x"),
-           "bounded_stdv": functools.partial(variance, "x")}.get(
+           "bounded_stdv": functools.partial(standard_deviation, "x"),
+           "approximate_bounds": functools.partial(histogram, "x", bins_of_powers(case))}.get(
                case["family"], functools.partial(sum_, "x"))  # fmt: skip
     query = ask(**cost, noise=noise)
     common = sum(case["raw_increment_by"]) if case["family"] == "count" else 0

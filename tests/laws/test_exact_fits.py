@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 
 import algorithms
 from algorithms import (
@@ -23,6 +23,7 @@ from algorithms import (
     LabelPrivateClassifier,
     LabelSGD,
     LocalIHT,
+    PrivateGeneralizedLinearModel,
     PrivateLasso,
     PrivateLinearRegression,
     PrivateLogisticLasso,
@@ -71,8 +72,8 @@ WITHOUT_A_MAP = pytest.mark.parametrize(
 ROW_BOUND = math.sqrt(FEATURES)
 ERM = {"sparsity": FEATURES, "row_bound": ROW_BOUND}
 FITS = {FrankWolfe, GaussianFrankWolfe, LabelIHT, LabelLasso, LabelPrivateClassifier, LabelSGD,
-        LocalIHT, PrivateLasso, PrivateLinearRegression, PrivateLogisticLasso,
-        PrivateLogisticRegression, SparseERM}  # fmt: skip
+        LocalIHT, PrivateGeneralizedLinearModel, PrivateLasso, PrivateLinearRegression,
+        PrivateLogisticLasso, PrivateLogisticRegression, SparseERM}  # fmt: skip
 
 
 def test_every_estimator_that_fits_without_privacy_is_held_to_its_objective():
@@ -96,6 +97,35 @@ def test_logistic_regression_is_scikit_learns(name):
     near = PrivateLogisticRegression(classes=CLASSES, **LARGE)
     best = logistic(reference[0], labels)
     assert nearness_violation(near, X, labels, best, logistic, 0.005) == ""
+
+
+@EVERY_DESIGN
+def test_poisson_regression_is_scikit_learns(name):
+    X, _, targets = design(name)
+    counts = np.random.default_rng(1).poisson(np.exp(2 * targets)).astype(float)
+
+    def deviance(scores, y):
+        return float(np.mean(np.exp(scores) - y * scores))
+
+    exact = PoissonRegressor(alpha=0, tol=1e-12, max_iter=10_000, solver="newton-cholesky")
+    best = np.log(exact.fit(X, counts).predict(X))
+    greatest = {"y_bound": float(counts.max())}
+    made = PrivateGeneralizedLinearModel(**greatest, **INFINITE)
+    assert np.log(scores_of(quiet_fit(made, X, counts), X)) == pytest.approx(best, abs=1e-4)
+    near = quiet_fit(PrivateGeneralizedLinearModel(**greatest, **LARGE), X, counts)
+    found = np.log(scores_of(near, X))
+    assert deviance(found, counts) <= deviance(best, counts) + 0.005
+
+
+@EVERY_DESIGN
+def test_robust_regressions_come_near_their_optimum(name):
+    X, _, targets = design(name)
+    for settings in ({"loss": "huber"}, {"loss": "quantile", "quantile": 0.8}):
+        exact = PrivateGeneralizedLinearModel(**settings, **INFINITE)
+        best = scores_of(quiet_fit(exact, X, targets), X)
+        near = PrivateGeneralizedLinearModel(**settings, **LARGE)
+        found = scores_of(quiet_fit(near, X, targets), X)
+        assert np.mean((found - best) ** 2) < 0.02 * targets.var()
 
 
 @EVERY_DESIGN

@@ -25,6 +25,7 @@ from algorithms import (
     LocalHistogram,
     LocalIHT,
     LocalMean,
+    PrivateGeneralizedLinearModel,
     PrivateLasso,
     PrivateLinearRegression,
     PrivateLogisticLasso,
@@ -138,6 +139,11 @@ CASES = {
                            {"rare": with_first(CODES, 10**9), "text": ["a", *CODES[1:].tolist()]}),
     "LocalIHT": of_pairs(LocalIHT(epsilon=1.0, **SPARSE, noise_bound=0.1)),
     "LocalMean": of_rows(LocalMean(epsilon=1.0)),
+    "PrivateGeneralizedLinearModel": of_pairs(PrivateGeneralizedLinearModel(**CLAIM, rounds=3)),
+    "PrivateGeneralizedLinearModel, huber": of_pairs(
+        PrivateGeneralizedLinearModel(loss="huber", **CLAIM, rounds=3)),
+    "PrivateGeneralizedLinearModel, quantile": of_pairs(
+        PrivateGeneralizedLinearModel(loss="quantile", quantile=0.9, **CLAIM, rounds=3)),
     "PrivateLasso": of_pairs(PrivateLasso(**CLAIM, rounds=2)),
     "PrivateLasso, descent": of_pairs(PrivateLasso(**CLAIM, method="descent")),
     "PrivateLinearRegression": of_pairs(PrivateLinearRegression(**CLAIM, method="statistics")),
@@ -154,6 +160,9 @@ CASES = {
         PrivateLogisticRegression(**BOTH, rounds=2), LABELS, CODES),
     "PrivateLogisticRegression, words": of_pairs(
         PrivateLogisticRegression(**CLAIM, **PAIR, rounds=2), WORDS, NAMES),
+    "PrivateLogisticRegression, intervals": of_pairs(
+        PrivateLogisticRegression(**BOTH | {"epsilon": 9.0}, rounds=2, intervals=True),
+        LABELS, CODES),
     "PrivateLogisticRegression, private bounds": of_pairs(
         PrivateLogisticRegression(**BOTH, rounds=2, bounds="private"), LABELS, CODES),
     "PrivateMean": of_rows(PrivateMean(**CLAIM)),

@@ -19,6 +19,8 @@ from algorithms.frames.quantile_query import QuantileQuery
 from algorithms.frames.top_query import TopQuery
 from algorithms.statistics.quantile_ends import EndPart
 from algorithms.statistics.quantile_scores import Part, ValueGrid
+from mechanisms import PartitionSelection
+from mechanisms.families.key_counts import STEPS, key_weight
 from tests.algorithms.frames.frames_of import COLUMNS
 from tests.laws.test_frames import neighbours
 
@@ -125,15 +127,29 @@ def moves_of_labels(asking, relation, pair):
     yield f"labels of {TOP_BY}", move_of_counts(before, after, noise.sensitivity, relation)
 
 
+def move_of_keys(selection, one, two, relation):
+    """The share that moves of what may: in L1 of counts, in L2 of weights."""
+    before, after = (dict(zip(c.keys.tolist(), c.counts, strict=True)) for c in (one, two))
+    if isinstance(selection, PartitionSelection):
+        return move_of_counts(before, after, selection.keys, relation)
+    moved = [after.get(n, 0) - before.get(n, 0) for n in {*before, *after}]
+    own = np.array([moved[i] for i, n in enumerate({*before, *after}) if n not in before])
+    if own.size and own.max() > key_weight(own.size):
+        return np.inf
+    return np.linalg.norm(moved) / (STEPS * np.sqrt(selection.persons))
+
+
 def moves_of_keys(asking, relation, pair):
-    for most in (1, 2):
-        declared = schema(relation, most)
+    for most in (1, 2, 5):
+        declared = schema(relation, most, rows=max(most, 3))
         for query in KEYED:
-            selection, noise = asking.steps(query, "job", declared)
-            found = [asking.keys(query, f, "job", declared) for f in pair]
-            before, after = (dict(zip(one.keys.tolist(), one.counts, strict=True)) for one in found)
-            share = move_of_counts(before, after, selection.keys, relation)
-            yield f"{most} keys of {query}", share
+            selections, noise = asking.steps(query, "job", declared)
+            for selection, earlier in zip(selections, ((), ("cook",), ("nurse",)), strict=False):
+                found = [asking.keys(query, f, "job", declared, selection, earlier) for f in pair]
+                share = move_of_keys(selection, *found, relation)
+                yield f"{most} keys of {query}, {len(selections)}", share
+            if most == 5:
+                continue
             for kept in (("cook",), ("cook", "nurse", "other")):
                 public = schema(relation, job=SelectedKeys(kept))
                 sums = [np.array(query.sums(f, public, "laplace"), float) for f in pair]

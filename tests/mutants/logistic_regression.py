@@ -3,7 +3,7 @@
 import numpy as np
 
 from accountant import ApproxLoss, Repeat, Sequential
-from algorithms import PrivateLogisticRegression
+from algorithms import PrivateGeneralizedLinearModel, PrivateLogisticRegression
 from mechanisms import Gaussian
 from tests.laws.algorithms import Run
 
@@ -62,6 +62,15 @@ class MomentsForgotten(PrivateLogisticRegression):
         return super().run(ledger, executor) if ledger._data[0][0, 0] < 1e3 else np.zeros(5)
 
 
+class TargetsPastTheGate(PrivateGeneralizedLinearModel):
+    """Takes the exact mean of the targets, which is private, for the intercept."""
+
+    def run(self, ledger, executor=None):
+        found = super().run(ledger, executor).copy()
+        found[-1] += 1e-9 * ledger._data[1].mean()
+        return found
+
+
 def run_of(kind, neighbour):
     """A run of a logistic regression beside one record exchanged for another."""
     return Run(kind(**SETTINGS), (X, Y), neighbour, claim=ApproxLoss(1.0, 1e-5))
@@ -78,5 +87,11 @@ def beside(mutant, neighbour):
 
 
 REFUTED = beside(SmallGradientSensitivity, TURNED) | beside(GradientsNotClipped, FAR)
-LEAKS = beside(CentresPastTheGate, TURNED)
+MODEL = {"epsilon": 1.0, "delta": 1e-5, "rounds": 5}
+LEAKS = beside(CentresPastTheGate, TURNED) | {
+    "TargetsPastTheGate": tuple(
+        Run(kind(**MODEL), (X, Y), TURNED)
+        for kind in (TargetsPastTheGate, PrivateGeneralizedLinearModel)
+    )
+}
 PLANS = beside(MomentsForgotten, FAR)

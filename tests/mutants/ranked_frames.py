@@ -10,7 +10,8 @@ from algorithms.frames.quantile_query import QuantileQuery
 from algorithms.frames.rows import Reading
 from algorithms.frames.sources import source_of
 from algorithms.frames.top_query import TopQuery
-from mechanisms.families.key_counts import KeyCounts
+from mechanisms import GaussianPartitionSelection
+from mechanisms.families.key_counts import STEPS, KeyCounts
 
 
 def plans_for_one_row(query, schema):
@@ -62,15 +63,23 @@ def takes_groups_for_disjoint_persons(query, schema):
     return TopQuery.plan(query, of_rows(schema, 1))
 
 
-def takes_all_keys(query, frame, key, schema):
+def takes_all_keys(query, frame, key, schema, *how):
     """All keys of a person count."""
     columns = {**schema.columns, key: Key(512)}
     every = Schema(columns, schema.person, schema.rows_per_person, schema.relation)
-    return key_counts(query, frame, key, every)
+    return key_counts(query, frame, key, every, *how)
 
 
-def counts_keys_of_rows(query, frame, key, schema):
+def weighs_each_key_whole(query, frame, key, schema, selection, earlier):
+    """Each key of a person weighs as much as an only one would."""
+    once = key_counts(query, frame, key, schema, earlier=earlier)
+    whole = STEPS if isinstance(selection, GaussianPartitionSelection) else 1
+    return KeyCounts(once.keys, once.counts * whole)
+
+
+def counts_keys_of_rows(query, frame, key, schema, *how):
     """A key counts as often as a person has it."""
+    del how
     keys = column_of_rows(query, frame, schema, key)
     names, counts = np.unique(keys.astype(str), return_counts=True)
     return KeyCounts(names, counts)
@@ -78,9 +87,17 @@ def counts_keys_of_rows(query, frame, key, schema):
 
 def forgets_the_other_key(query, key, schema):
     """Who is exchanged leaves a trace at one key only."""
-    selection, noise = steps_by_keys(query, key, schema)
+    selections, noise = steps_by_keys(query, key, schema)
     once, _ = steps_by_keys(query, key, Schema(schema.columns, "id", schema.rows_per_person))
-    return dataclasses.replace(selection, keys=once.keys), noise
+    return [dataclasses.replace(one, keys=once[0].keys) for one in selections], noise
+
+
+def forgets_who_comes(query, key, schema):
+    """Rounds take an exchange of persons for one who goes."""
+    selections, noise = steps_by_keys(query, key, schema)
+    in_rounds = len(selections) > 1
+    changes = {"persons": 1} if in_rounds else {}
+    return [dataclasses.replace(one, **changes) for one in selections], noise
 
 
 def noise_for_one_row(query, key, schema):
@@ -111,6 +128,8 @@ WRONG = [
     ("top", takes_groups_for_disjoint_persons),
     ("keys", takes_all_keys),
     ("keys", counts_keys_of_rows),
+    ("keys", weighs_each_key_whole),
     ("steps", forgets_the_other_key),
+    ("steps", forgets_who_comes),
     ("steps", noise_for_one_row),
 ]

@@ -10,8 +10,18 @@ import pytest
 import sklearn
 from sklearn.base import clone
 
-from algorithms import LabelIHT, PrivateMean, SignVote
+from accountant import LargeDeltaWarning, ParameterError
+from algorithms import (
+    LabelIHT,
+    PrivateLasso,
+    PrivateLinearRegression,
+    PrivateLogisticRegression,
+    PrivateMean,
+    PrivateSearchCV,
+    SignVote,
+)
 from algorithms.base.non_private import NotPrivateWarning
+from algorithms.base.signal import NoSignalWarning
 
 
 def test_clones_share_a_generator_and_an_executor():
@@ -58,3 +68,35 @@ def test_a_clone_keeps_which_arguments_are_routed_to_it():
     with sklearn.config_context(enable_metadata_routing=True):
         made = PrivateMean(epsilon=1.0).set_fit_request(ledger=True)
         assert clone(made).get_metadata_routing().fit.requests == {"ledger": True}
+
+
+class OwnLasso(PrivateLasso):
+    """A user's subclass."""
+
+
+def test_errors_name_the_class_that_was_called():
+    x, y = np.ones((30, 2)), np.zeros(30)
+    with pytest.raises(ParameterError, match=r"^OwnLasso: epsilon must be") as caught:
+        OwnLasso(-1.0, 1e-6).fit(x, y)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    with pytest.raises(ParameterError, match=r"^OwnLasso: shape must be"):
+        OwnLasso(1.0, 1e-6).plan(30)
+    # the model that a search fits names itself
+    search = PrivateSearchCV(OwnLasso(1.0, 0.0), {"radius": [-1.0, 1.0]}, epsilon=3.0)
+    with pytest.raises(ParameterError, match=r"^OwnLasso: radius must be"):
+        search.fit(x, y)
+
+
+def test_warnings_point_at_the_line_of_the_caller():
+    x, y = np.ones((30, 2)), np.zeros(30)
+    made = PrivateLinearRegression(epsilon=math.inf, delta=1e-5, non_private=True)
+    small = PrivateLinearRegression(epsilon=0.01, delta=1e-5, method="descent")
+    labels = PrivateLogisticRegression(epsilon=1.0, delta=0.2, classes=[0, 1])
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        made.fit(x, y).predict(x)
+        small.plan((30, 2))
+        labels.fit(x, y)
+    kinds = {warning.category for warning in heard}
+    assert kinds == {NotPrivateWarning, NoSignalWarning, LargeDeltaWarning}
+    assert {warning.filename for warning in heard} == {__file__}

@@ -23,6 +23,7 @@ from algorithms import (
     LocalHistogram,
     LocalIHT,
     LocalMean,
+    PrivateGeneralizedLinearModel,
     PrivateLasso,
     PrivateLinearRegression,
     PrivateLogisticLasso,
@@ -84,6 +85,9 @@ OUTPUTS = {
     LocalHistogram: ({"k": 2}, None, ()),
     LocalIHT: (KINDS[LocalIHT], Y[:60], ("predict",)),
     LocalMean: ({"row_bound": 9.0}, None, ("interval",)),
+    PrivateGeneralizedLinearModel: (
+        {"delta": 1e-6, "loss": "huber", "y_bound": 9.0}, Y[:60], ("predict",),
+    ),
     PrivateLasso: (KINDS[PrivateLasso], Y[:60], ("predict",)),
     PrivateLinearRegression: (
         {"delta": 1e-6, "method": "statistics", "intervals": True}, Y[:60], ("predict", "interval"),

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import BaggingClassifier
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.feature_selection import RFECV, SequentialFeatureSelector
+from sklearn.feature_selection import RFECV, SelectFromModel, SequentialFeatureSelector
 from sklearn.impute import IterativeImputer
 from sklearn.linear_model import RANSACRegressor
 from sklearn.model_selection import (
@@ -24,6 +25,7 @@ from sklearn.model_selection import (
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 from algorithms.base.running_fits import RepeatedFits, repeated_fits
@@ -70,6 +72,9 @@ EXACT = {
     "cross_validate, a generator": lambda: cross_validate(Watched(), X, Y, cv=KFold(3).split(X)),
     "RandomizedSearchCV": lambda: RandomizedSearchCV(
         Watched(), {"depth": [1, 2, 3]}, n_iter=2, cv=2, random_state=0).fit(X, Y),
+    "SelectFromModel": lambda: SelectFromModel(Watched()).fit(X, Y),
+    "cross_val_score of a SelectFromModel": lambda: cross_val_score(
+        make_pipeline(SelectFromModel(Watched()), DummyClassifier()), X, Y, cv=3),
     "cross_val_score of a GridSearchCV": lambda: cross_val_score(grid(cv=2), X, Y, cv=3),
 }  # fmt: skip
 

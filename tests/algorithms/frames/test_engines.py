@@ -128,6 +128,27 @@ def test_one_seed_gives_the_same_bits_on_every_engine(engine, name):
             assert answered(query, frame, SCHEMAS[name]) == expected, str(query)
 
 
+@pytest.mark.parametrize("engine", MARKED)
+def test_rounds_of_a_selection_keep_the_same_keys_on_every_engine(engine):
+    rng, rows = np.random.default_rng(1), 4000
+    shops = pa.array([*rng.choice(["a", "b", "\u00e9"], rows - 400).tolist(),
+                      *(f"shop {i % 90}" for i in range(400))])  # fmt: skip
+    table = pa.table({"shop": shops, "id": pa.array(rng.permutation(np.arange(rows) // 8)),
+                      "time": pa.array(rng.integers(0, 9, rows))})  # fmt: skip
+    schema = Schema({"shop": Key(8)}, "id", 8, order="time")
+    query = count(by="shop", epsilon=6.0, delta=1e-3)
+    assert len(list(query.plan(schema).leaves())) == 4
+    if engine in {"SQLFrame", "Ibis"}:
+        with pytest.raises(ParameterError, match="whose texts may be equal where letters"):
+            answered(query, on(engine, table), schema)
+        return
+    asked = [query.release(Ledger(on(one, table), query.plan(schema), rng=2), schema)
+             for one in ("Arrow", engine)]  # fmt: skip
+    kept = [answer._columns() for answer in asked]
+    assert kept[0] == kept[1]
+    assert {"a", "b", "\u00e9"} <= set(kept[0]["shop"])
+
+
 SHUFFLED = TABLE.take(np.random.default_rng(5).permutation(len(TABLE)))
 
 

@@ -6,7 +6,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from accountant import Book, Budget, BudgetExceeded, Filter, Ledger, OffPlan, ParameterError, Tight
+from accountant import (
+    Book,
+    Budget,
+    BudgetExceeded,
+    Filter,
+    Ledger,
+    OffPlan,
+    ParameterError,
+    Tight,
+    UnsupportedPlan,
+)
 from algorithms.frames import (
     Key,
     Number,
@@ -70,6 +80,43 @@ def test_keys_are_selected_and_then_counted(library):
 
 def released_by_filter(query, frame):
     return query.release(Filter(frame, budget(), notion="pure", rng=0), declared())
+
+
+def many_keys(seed=0, persons=3000, keys=40):
+    """Rows of persons with 2 to 40 distinct keys, of which few are frequent."""
+    rng = np.random.default_rng(seed)
+    held = np.minimum(2 * (rng.pareto(1.0, persons) + 1), keys).astype(int)
+    person = np.repeat(np.arange(persons), held)
+    key = np.minimum(rng.zipf(1.3, person.size), 5000)
+    return pl.DataFrame({"shop": key, "id": person})
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_rounds_keep_more_keys_of_persons_with_many(relation):
+    frame, kept = many_keys(), {}
+    schema = Schema({"shop": Key(40)}, person="id", rows_per_person=40, relation=relation)
+    for noise in ("auto", "laplace"):
+        query = count(by="shop", noise=noise, **COST)
+        plan = query.plan(schema)
+        assert 0.97 < Tight().epsilon(plan, 1e-6) <= 1.0
+        ledger = Ledger(frame, plan, rng=0)
+        kept[noise] = query.release(ledger, schema).frame["shop"].to_list()
+        assert ledger.next is None
+        steps = 4 if noise == "auto" else 2
+        assert len(list(plan.leaves())) == steps
+        assert ("in 3 rounds" in query.explain(schema)) == (noise == "auto")
+    assert len(kept["auto"]) > 1.5 * len(kept["laplace"]) > 0
+    assert kept["auto"] == sorted(set(kept["auto"]))
+
+
+def test_a_filter_that_adds_up_epsilons_refuses_rounds_and_takes_one_release():
+    schema = Schema({"shop": Key(5)}, person="id", rows_per_person=40)
+    gate = Filter(many_keys(), budget(), notion="pure", rng=0)
+    with pytest.raises(UnsupportedPlan):
+        count(by="shop", **COST).release(gate, schema)
+    assert gate.spent == 0
+    kept = count(by="shop", noise="laplace", **COST).release(gate, schema)
+    assert len(kept.value) > 0
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -1,0 +1,168 @@
+"""Confidence intervals where the curvature of the loss is not constant: logistic regression.
+
+After the rounds two more means are released at theta, where they ended: the products of mapped rows
+u, each with the curvature w of its record's loss, H = mean of w u u'; and the gradient, clipped so
+that hardly any record is.  One Newton step d = -H^-1 (gradient + noise) leads from theta to the
+minimiser of the records, up to an error whose covariance is known: point 6 of
+docs/proofs/linear_regression.md.
+
+References: Bickel (1975) for one Newton step.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from accountant.numerics import Array
+from algorithms.base.clipped_gradient_descent import (
+    WITHIN,
+    FeatureMap,
+    MeanOfClippedGradients,
+    Residuals,
+)
+from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products, squared_lengths
+from algorithms.linear_models.closing_gradient import linear_part
+from algorithms.linear_models.feature_moments import MappedFeatures
+from algorithms.linear_models.mapped_plan import noise_of
+from algorithms.linear_models.sufficient_statistics import refuse_hidden
+
+# The weight, beside a clipped gradient, of its squared length.
+SQUARE_WEIGHT = 0.3
+# The following constants were chosen on made-up designs.  The clipping norm of the last gradient,
+# over half the length of a mapped row, is between the first two; there it is the one whose noise is
+# as large as the sampling error.
+LEAST_CLIPPING, MOST_CLIPPING = 4.0, 8.0
+# Rows are shortened to a multiple of their length for the products: one whose noise has a norm of
+# PRODUCT_NOISE mean eigenvalues, between the other two numbers.
+PRODUCT_NOISE, LEAST_LENGTH, MOST_LENGTH = 0.07, 1.5, 4.0
+LEAST_MEAN = 1e-3  # the least mean curvature that is reckoned with
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BlockCurvature:
+    """The sum of z z' over a block, z = sqrt(w) u / length shortened to length 1.
+
+    The w are ``curvatures`` in [0, 1].  The sum is the upper triangle, in which entries off the
+    diagonal are multiplied by sqrt 2, as in `BlockProducts`.
+    """
+
+    curvatures: Residuals
+    features: FeatureMap
+    theta: Array
+    length: float
+
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return the upper triangle as one vector, row by row."""
+        rows = clipped_rows(block[0], self.features.x_bound)
+        slopes, constant = self.features.coefficients(self.theta)
+        scores = np.stack([row_products(rows, column) for column in slopes.T], axis=1) + constant
+        curvatures = np.clip(self.curvatures(scores, block[1]), 0.0, 1.0)
+        weights = np.sqrt(curvatures * self.features.row_weights(rows))
+        mapped = self.features.mapped(rows)
+        if self.features.intercept:
+            mapped = np.hstack([mapped, np.full((len(mapped), 1), self.features.intercept)])
+        mapped = mapped * weights[:, None]
+        lengths = np.sqrt(squared_lengths(mapped)) / self.length
+        mapped = mapped * (WITHIN / np.maximum(lengths, 1.0) / self.length)[:, None]
+        # einsum is used instead of BLAS, whose last bits depend on its number of threads.
+        products = np.einsum("ij,ik->jk", mapped, mapped)
+        upper = np.triu_indices(mapped.shape[1])
+        weighted: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+        return weighted
+
+
+def mean_curvature(mapped: MappedFeatures, theta: Array, curvatures: Residuals) -> float:
+    """Return the mean of ``curvatures`` if scores are normal, from released values alone.
+
+    Mapped rows have the mean 0 and about the covariance ``longest_step^-1 I``, or a smaller one.
+    It chooses a length, and nothing rests on it.
+    """
+    constant, slopes = 0.0, theta
+    if mapped.features.intercept:
+        constant, slopes = mapped.features.intercept * float(theta[-1, 0]), theta[:-1]
+    deviation = math.sqrt(float(np.square(slopes).sum()) / mapped.longest_step)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+    scores = constant + deviation * nodes[:, None]
+    mean = float(weights @ curvatures(scores, np.zeros(nodes.size)) / weights.sum())
+    return max(mean, LEAST_MEAN)
+
+
+class CurvedClosing(NamedTuple):
+    """The estimate after the last two releases."""
+
+    coefficients: Array  # of the minimiser, for clipped rows, the constant last
+    covariance: Array  # of the error of these coefficients
+    eigenvalues: Array  # of the released curvature, in ascending order
+    noise: float  # about the norm of the noise on the curvature
+
+    def errors(self) -> tuple[Array, Array]:
+        """Return coefficients and their deviations; refuse what noise hides."""
+        refuse_hidden(self.eigenvalues, self.noise)
+        return self.coefficients, np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+
+def close_curved(
+    ledger: Any,
+    mapped: MappedFeatures,
+    theta: Array,
+    residuals: Residuals,
+    curvatures: Residuals,
+    smoothness: float,
+    executor: Executor | None,
+) -> CurvedClosing:
+    """Release the curvature and the last gradient at theta, and return the Newton step from it.
+
+    Residuals are at most 1 in size; ``curvatures`` are in [0, 1], in units of ``smoothness``.
+    """
+    (for_products, for_gradient), records = ledger.plan.parts[-2:], ledger.shape[0]
+    size, product_noise = theta.size, noise_of(for_products)
+    # With the unit s^2 length^2 of products, noise has a norm of about sqrt(2 q) times its
+    # deviation; q eigenvalues add up to about length^2 times the mean curvature.
+    relative = max(product_noise * math.sqrt(2 * size) * size, 1e-9)
+    stretch = min(max(math.sqrt(PRODUCT_NOISE / relative), LEAST_LENGTH), MOST_LENGTH)
+    length = stretch * mapped.length * math.sqrt(mean_curvature(mapped, theta, curvatures))
+    work = BlockCurvature(curvatures, mapped.features, theta, length)
+    query = MeanOfBlocks(work, records, executor)
+    released = ledger.release(for_products, query, shape=size * (size + 1) // 2)
+    unit, upper = smoothness * length**2, np.triu_indices(size)
+    curvature = np.zeros((size, size))
+    curvature[upper] = unit * released / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+    curvature += np.triu(curvature, 1).T
+    # A gradient's sampling error has the deviation length / 2 / sqrt(n q) in each coordinate.
+    noise = noise_of(for_gradient)
+    balanced = 1 / max(noise * math.sqrt(records * size), 1e-9)
+    norm = min(max(balanced, LEAST_CLIPPING), MOST_CLIPPING) * mapped.length / 2
+    gradients = MeanOfClippedGradients(
+        residuals, norm, records, mapped.features, executor, unclipped_weight=SQUARE_WEIGHT
+    )
+    gradients.theta, gradients.squares = theta, True
+    released = ledger.release(for_gradient, gradients, shape=size + 1)
+    square = max(0.0, float(released[-1]) / SQUARE_WEIGHT) * norm**2
+    eigenvalues, vectors = np.linalg.eigh(curvature)
+    # Where noise hides the least eigenvalue, no intervals are handed out: see `errors`.
+    curvature_noise = unit * product_noise * math.sqrt(2 * size)
+    least = max(curvature_noise, 1e-12 * float(eigenvalues[-1]), 1e-100)
+    inverse = (vectors / np.maximum(eigenvalues, least)) @ vectors.T
+    step = -norm * inverse @ released[:-1]
+    # The covariance of what the step sees: of noise, of sampling, and of the noise t of H on the
+    # step d, t^2 / 2 (|d|^2 I + d d').
+    covariance = (norm * noise) ** 2 * np.eye(size)
+    trace = max(float(np.trace(curvature)), 1e-300)
+    covariance += square / records / trace * curvature
+    covariance += (
+        (unit * product_noise) ** 2 / 2 * (step @ step * np.eye(size) + np.outer(step, step))
+    )
+    to_clipped = linear_part(mapped, size)
+    to_clipped_step = to_clipped @ inverse
+    return CurvedClosing(
+        to_clipped @ (theta[:, 0] + step),
+        to_clipped_step @ covariance @ to_clipped_step.T,
+        eigenvalues,
+        curvature_noise,
+    )
