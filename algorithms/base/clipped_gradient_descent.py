@@ -153,7 +153,8 @@ class BlockClippedGradient:
     If ``unclipped_weight`` is positive, it is what a record adds to one more coordinate if its
     gradient is not clipped, or if it is ``within`` where that is given; with ``squares`` every
     record adds the squared length of its clipped gradient, in units of the clipping norm, times
-    that weight.
+    that weight.  ``class_weights``, from 0 to 1, say what a record counts by its class: the targets
+    are 0, 1, ...
     """
 
     residuals: Residuals
@@ -164,6 +165,7 @@ class BlockClippedGradient:
     unclipped_weight: float = 0.0
     squares: bool = False
     within: Within | None = None
+    class_weights: Array | None = None
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return the sum in the shape of ``theta``; as one vector if it has the last coordinate."""
@@ -182,6 +184,9 @@ class BlockClippedGradient:
         factors = WITHIN / np.maximum(gradient_norms, self.clip) * self.features.row_weights(rows)
         if weights:
             factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
+        if self.class_weights is not None:
+            nearest_class = np.clip(targets, 0, len(self.class_weights) - 1).astype(np.intp)
+            factors = factors * self.class_weights[nearest_class]
         total = self.features.gradient(rows, residuals * factors[:, None])
         if not self.unclipped_weight:
             return total
@@ -214,8 +219,10 @@ class MeanOfClippedGradients:
         executor: Executor | None = None,
         weight_bound: float = 1.0,
         unclipped_weight: float = 0.0,
+        class_weights: Array | None = None,
     ) -> None:
         self.residuals, self._weight_bound = residuals, weight_bound
+        self._class_weights = class_weights
         self._unclipped_weight = unclipped_weight
         self.clip, self.squares = clip, False
         self.within: Within | None = None
@@ -252,6 +259,7 @@ class MeanOfClippedGradients:
             self._unclipped_weight,
             self.squares,
             self.within,
+            self._class_weights,
         )
         return ordered_sum(of_block.with_lengths, pieces, self._executor).ravel() / self._records
 
@@ -263,12 +271,13 @@ def descend(
     start: Array,
     step: float,
     rounds: int,
+    averaged: bool = True,
 ) -> Array:
     """Return the mean of the iterates of ``rounds`` noisy gradient steps from ``start``.
 
     ``mechanism`` is the part of the ledger's plan that a round releases.  A step is ``step`` times
     the released gradient, which is in units of the clipping norm.  Later iterates have larger
-    weights in the mean.
+    weights in the mean; unless ``averaged``, the last one is returned.
     """
     theta, mean = start, start
     for t in range(1, rounds + 1):
@@ -277,4 +286,4 @@ def descend(
         theta = theta - step * noisy
         # Iterate t of T weighs 2 t / (T (T + 1)) in the mean.
         mean = mean + 2 / (t + 1) * (theta - mean)
-    return mean
+    return mean if averaged else theta

@@ -163,11 +163,17 @@ def record_weights(
     row_bound: float = math.inf,
     intercept: float = 0.0,
     weight_bound: float = 1.0,
+    class_weights: Array | None = None,
 ) -> Array:
-    """Return the weight of each record: by its length, and by the block's weights if it has any."""
+    """Return the weight of each record: by its length, its class, and the block's weights if any.
+
+    ``class_weights`` are those of targets 0, 1, ...; None weighs classes alike.
+    """
     weights = row_weights(rows, row_bound, intercept)
     if len(block) > 2:
         weights = weights * np.clip(block[2] / weight_bound, 0.0, 1.0)
+    if class_weights is not None:
+        weights = weights * class_weights[block[1].astype(np.intp)]
     return weights
 
 

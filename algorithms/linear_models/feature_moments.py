@@ -24,12 +24,24 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
 from algorithms.base.row_blocks import clipped_rows, squared_lengths
+from algorithms.linear_models.descent_loss import (
+    Prospect,
+    Steps,
+    best_steps,
+    curvatures_of,
+    kept_part,
+    reference_spectra,
+    separated,
+)
 
 # Both constants bound the map, and so its round-off: clipped_gradients.md, point 5, counts with
 # them.  In units of the bound b of rows: the root of the mean squared length is at least this.
 SMALLEST = 0.1
-# In units of the mean squared length: this is added to every eigenvalue of the products, next to
-# the norm of their noise, before the map divides by their roots.
+# The mean squared length of rows before moments are released, in units of the square of b: normal
+# columns within three deviations have 1 / 9, uniform ones 1 / 3.
+USUAL = 0.15
+# In units of the mean squared length: at least this is added to every eigenvalue of the products,
+# before the map divides by their roots.
 LEAST_CURVATURE = 1e-3
 
 
@@ -131,11 +143,21 @@ class Moments(NamedTuple):
                 max(0.0, mean_square - noise_square) / mean_square if mean_square else 0.0
             )
             distance_square -= centre @ centre
-        square = float(np.clip(distance_square, (SMALLEST * bound) ** 2, bound**2))
         # The noise on |x|^2 is noise bound^2, that on |centre|^2 is 2 |centre| noise bound to first
         # order.
         square_noise = noise * bound * math.hypot(bound, 2 * math.sqrt(centre @ centre))
+        # Before the release the square is USUAL bound^2, and deviates by as much.  Both estimates
+        # are weighted by the inverse of their variances.
+        usual = USUAL * bound**2
+        weight = 1 / (1 + (square_noise / usual) ** 2)
+        square = usual + weight * (distance_square - usual)
+        square = float(np.clip(square, (SMALLEST * bound) ** 2, bound**2))
         return cls(centre, square, square_noise, bound * noise if centred else 0.0)
+
+    @classmethod
+    def unknown(cls, features: int, bound: float) -> Moments:
+        """Return what is assumed where no moments are released."""
+        return cls(np.zeros(features), USUAL * bound**2, 0.0, 0.0)
 
 
 class Spread(NamedTuple):
@@ -147,12 +169,53 @@ class Spread(NamedTuple):
 
 
 class MappedFeatures(NamedTuple):
-    """A map of features, with the lengths that gradient descent on mapped rows needs."""
+    """A map of features, with what gradient descent on mapped rows needs."""
 
     features: FeatureMap
     length: float  # estimate of the root of the mean squared length of mapped rows
     longest_step: float  # gradient steps below twice this are stable for the loss of the map
+    steps: Steps
+    spectrum: Array  # eigenvalues of the centred rows' products; they add up to 1
+    constant_curvature: float  # of the loss in the constant, times the longest step
+    directions: Array | None = None  # the eigenvectors; None if no products were released
     spread: Spread | None = None  # None if no products were released
+
+    def without_noise(
+        self, theta: Array, gradient_noise: float, usual: tuple[float, float], least: float = 0.0
+    ) -> Array:
+        """Return coefficients of mapped rows, shortened where they are no more than their noise.
+
+        ``gradient_noise`` is the deviation of the noise of the mean of all gradients, and ``usual``
+        what slopes and the constant usually take off the loss, twice.  Slopes keep the part
+        ``least``.
+        """
+        gradient_square = (self.longest_step * gradient_noise) ** 2
+        size, outputs = self.spectrum.size, np.ones(theta.shape[1])
+        curvatures = curvatures_of(self.spectrum, self.steps.ridge)
+        gone = 1 - self.steps.missing(curvatures)
+        # What a direction adds to predictions is in proportion to its curvature.  Without a map the
+        # directions are unknown, and all coefficients of features count alike.
+        slopes, weights = theta[:size], np.ones(size)
+        usual_slopes = usual[0] * self.longest_step * float(np.sum(gone**2))
+        if self.directions is not None:
+            slopes, weights = np.einsum("ji,jk->ik", self.directions, slopes), curvatures
+            usual_slopes = usual[0] * float(np.sum(self.spectrum * gone**2))
+        variances = gradient_square * weights * self.steps.variance(curvatures)
+        kept_slopes = kept_part(
+            weights[:, None] * slopes**2,
+            np.outer(variances, outputs),
+            usual_slopes * outputs.size,
+            1 - float(np.sum(self.spectrum * gone)),
+        )
+        constant = np.array([self.constant_curvature])
+        missing = float(self.steps.missing(constant)[0])
+        kept_constant = kept_part(
+            constant * theta[size:] ** 2,
+            np.outer(gradient_square * constant * self.steps.variance(constant), outputs),
+            usual[1] * self.longest_step * (1 - missing) ** 2 * outputs.size,
+            missing,
+        )
+        return np.vstack([theta[:size] * max(kept_slopes, least), theta[size:] * kept_constant])
 
 
 def mapped_features(
@@ -161,33 +224,37 @@ def mapped_features(
     noise: float,
     shortened_to: float,
     x_bound: float,
-    longest_constant: float,
     curvature: float,
-    damping: float = 1.0,
+    prospect: Prospect,
     penalty: float = 0.0,
     row_bound: float = math.inf,
 ) -> MappedFeatures:
     """Return the map for a loss whose second derivative is at most ``curvature``.
 
-    With the matrix C of the products, the mapped row is ``H^{-1/2} (x - centre)`` and a constant,
-    where ``H = curvature (C + ridge I) + penalty I`` estimates a bound on the curvature of the
-    loss.  The ridge is ``damping`` times the norm of the noise on C, plus `LEAST_CURVATURE`.
-    Without ``products`` rows are centred, and no direction is rescaled.
+    With the matrix C of the products, without its noise, the mapped row is
+    ``H^{-1/2} (x - centre)`` and a constant, where ``H = curvature (C + ridge I) + penalty I``
+    estimates a bound on the curvature of the loss.  The ridge, and the length of the constant, are
+    those of the least expected loss of the descent (`best_steps`), the ridge not below half the
+    norm of the noise on C, nor below `LEAST_CURVATURE`.  Without ``products`` rows are centred, and
+    no direction is rescaled.
 
     ``products`` are the second release.  Their unit is the square of the length to which rows were
     shortened, ``shortened_to`` times the root of ``moments.square``; their noise has the deviation
     ``noise``.
-    The constant feature is at most ``longest_constant`` times as long as a mapped row; 0 leaves it
-    out.  ``penalty`` is the ridge of the loss, a part of its curvature.  Records whose rows are
-    longer than ``row_bound`` have less weight, see `row_weights`.
+    ``penalty`` is the ridge of the loss, a part of its curvature.  Records whose rows are longer
+    than ``row_bound`` have less weight, see `row_weights`.
     """
     square, size = moments.square, moments.centre.size
     if products is None:
-        constant = min(1.0, longest_constant) * math.sqrt(square)
+        spectra = reference_spectra(size)
+        steps = best_steps(spectra, prospect, math.inf)
+        constant = steps.constant * math.sqrt(square) if prospect.constant else 0.0
         features = FeatureMap(x_bound, constant, moments.centre, None, row_bound)
-        return MappedFeatures(
-            features, math.hypot(constant, math.sqrt(square)), 1 / (curvature * square + penalty)
-        )
+        longest_step = 1 / (curvature * square + penalty)
+        constant_curvature = curvature * constant**2 * longest_step
+        length = math.hypot(constant, math.sqrt(square))
+        middle = spectra[len(spectra) // 2]
+        return MappedFeatures(features, length, longest_step, steps, middle, constant_curvature)
     # The unit of the products is shortened_to^2 square.  Where ``shortened_to`` is below 1, square
     # is taken instead: if all rows are shortened, their products are too small by shortened_to^2.
     unit = max(shortened_to**2, 1.0) * square
@@ -195,20 +262,24 @@ def mapped_features(
     matrix = np.zeros((size, size))
     matrix[upper] = unit * products / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
     matrix += np.triu(matrix, 1).T
-    eigenvalues, eigenvectors = np.linalg.eigh(matrix)
+    eigenvalues, directions = np.linalg.eigh(matrix)
     # A symmetric p x p matrix of noise with deviation s on its diagonal and s / sqrt 2 off it has
     # a norm of about s sqrt(2 p).
-    ridge = damping * unit * noise * math.sqrt(2 * size) + LEAST_CURVATURE * square
-    eigenvalues = np.maximum(eigenvalues, 0.0)
-    curvatures = curvature * (eigenvalues + ridge) + penalty
-    root = (eigenvectors / np.sqrt(curvatures)) @ eigenvectors.T
-    # Mapped rows have the mean squared length sum_i eigenvalue_i / curvature_i.  The positive part
-    # of the noise makes the sum of the eigenvalues too large; the trace is known from the first
-    # release, and `trace_share` corrects for it.
+    noise_norm = unit * noise * math.sqrt(2 * size)
+    eigenvalues = separated(eigenvalues, noise_norm, square)
+    spectrum = eigenvalues / max(float(eigenvalues.sum()), 1e-300)
+    steps = best_steps([spectrum], prospect, max(LEAST_CURVATURE, noise_norm / (2 * square)))
+    curvatures = curvature * (eigenvalues + steps.ridge * square) + penalty
+    root = (directions / np.sqrt(curvatures)) @ directions.T
+    # Mapped rows have the mean squared length sum_i eigenvalue_i / curvature_i.  The trace of C is
+    # known from the first release, and `trace_share` corrects for it.
     trace_share = min(1.0, square / max(float(eigenvalues.sum()), 1e-300))
     length = math.sqrt(trace_share * float((eigenvalues / curvatures).sum()))
-    constant = min(1 / math.sqrt(curvature), longest_constant * length)
+    constant = min(1 / math.sqrt(curvature), steps.constant * length) if prospect.constant else 0.0
     length = math.hypot(length, constant)
     features = FeatureMap(x_bound, constant, moments.centre, root, row_bound)
     spread = Spread(matrix, unit * noise, moments)
-    return MappedFeatures(features, length, 1.0, spread)
+    constant_curvature = curvature * constant**2
+    return MappedFeatures(
+        features, length, 1.0, steps, spectrum, constant_curvature, directions, spread
+    )

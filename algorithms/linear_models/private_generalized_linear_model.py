@@ -38,21 +38,21 @@ from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_gradient import linear_part
+from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Sizes,
     noise_of,
     private_plan,
     released_map,
-    signal_of,
-    takes_products,
+    worth_of,
 )
 from algorithms.linear_models.regression_rounds import (
-    DAMPING,
+    CLIP_SQUARE,
+    CONSTANT_SQUARE,
     REGRESSION_LOSSES,
     SHARES,
     RegressionLoss,
     descend_mapped,
-    schedule,
 )
 
 POISSON, QUANTILE = "poisson", "quantile"
@@ -154,9 +154,9 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
         if self.non_private:
             return NoPrivacy()
         sizes, mu = Sizes(records, features, size), mu_of_budget(*budget)
-        count = schedule(signal_of(sizes, mu), rounds).rounds
-        products = takes_products(sizes, mu, SHARES)
-        plan = private_plan(budget, sizes, count, SHARES, products, relation)
+        moves, constant = Moves.of(relation), CONSTANT_SQUARE * self.fit_intercept
+        worth = worth_of(sizes, mu, SHARES, moves, CLIP_SQUARE, constant)
+        plan = private_plan(budget, sizes, rounds or worth.rounds, worth.shares, relation)
         return self._warned_plan(plan, features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
@@ -168,7 +168,7 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients, and the constant last if one is fitted, from released values."""
-        records, features = ledger.shape
+        features = ledger.shape[1]
         size, loss = features + self.fit_intercept, self._regression_loss()
         if self.non_private:
             weights = partial(record_weights, weight_bound=self.weight_bound)
@@ -183,14 +183,11 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
             self.fit_intercept,
             executor,
             SHARES,
+            CLIP_SQUARE,
+            CONSTANT_SQUARE,
             curvature=1.0,
-            damping=DAMPING,
         )
-        sizes, mu = Sizes(records, features, size), mu_of_budget(self.epsilon, self.delta)
-        signal = signal_of(sizes, mu)
-        descent = descend_mapped(
-            ledger, mapped, loss, signal, executor, weight_bound=self.weight_bound
-        )
+        descent = descend_mapped(ledger, mapped, loss, executor, weight_bound=self.weight_bound)
         return linear_part(mapped, size) @ descent.theta[:, 0]
 
     def fit(

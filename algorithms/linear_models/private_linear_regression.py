@@ -56,21 +56,25 @@ from algorithms.linear_models.closing_gradient import (
     coefficient_errors,
     linear_part,
 )
+from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
+    mean_noise,
     noise_of,
     private_plan,
+    products_fit,
     released_map,
-    signal_of,
-    takes_products,
+    worth_of,
 )
 from algorithms.linear_models.regression_rounds import (
-    DAMPING,
+    CLIP_SQUARE,
+    CONSTANT_SQUARE,
     SHARES,
+    USUAL_CONSTANT,
+    USUAL_SLOPES,
     SquaredRounds,
     descend_mapped,
-    schedule,
 )
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
@@ -211,8 +215,9 @@ class PrivateLinearRegression(PrivatelyBounded):
         units, method = self._units(features), METHOD.check("method", self.method)
         if self.non_private:
             return NoPrivacy()
-        sizes, mu, shares = Sizes(records, features, size), self._mu(), self._shares()
-        products = takes_products(sizes, mu, shares)
+        sizes, mu = Sizes(records, features, size), mu_of_budget(*budget)
+        shares = self._shares()
+        products = products_fit(sizes, mu, shares)
         if method == AUTO:
             # The noise on a product has the deviation s = gram unit / (n mu) on the diagonal, and
             # s / sqrt 2 off it: as a matrix its norm is about s sqrt(2 p).
@@ -225,8 +230,16 @@ class PrivateLinearRegression(PrivatelyBounded):
             if self.intervals and not products:
                 allowed = "False: noise hides products of features; or more records or epsilon"
                 raise ParameterError("intervals", self.intervals, allowed)
-            count = schedule(self._signal(sizes), rounds).rounds
-            plan = private_plan(budget, sizes, count, shares, products, relation)
+            worth = worth_of(
+                sizes,
+                mu,
+                shares,
+                Moves.of(relation),
+                CLIP_SQUARE,
+                CONSTANT_SQUARE * self.fit_intercept,
+                needs_products=self.intervals,
+            )
+            plan = private_plan(budget, sizes, rounds or worth.rounds, worth.shares, relation)
             return self._warned_plan(plan, features)
         moved, releases = statistics_sensitivity(records), 1
         return calibrated_gaussian(*budget, releases, moved, vector_size(size))
@@ -357,7 +370,7 @@ class PrivateLinearRegression(PrivatelyBounded):
 
     def _descent(self, ledger: Any, executor: Executor | None) -> tuple[Array, Closing | None]:
         """Return coefficients with the intercept, from moments and gradients; and the last one."""
-        (records, features), ridge = ledger.shape, float(self.ridge)
+        (_, features), ridge = ledger.shape, float(self.ridge)
         # With a bound far below the features' own the round-off of long rows would matter.
         reach = self.x_bound * self._reach
         bound = max(self._row_bound(features), reach / 10)
@@ -368,40 +381,27 @@ class PrivateLinearRegression(PrivatelyBounded):
             self.fit_intercept,
             executor,
             self._shares(),
+            CLIP_SQUARE,
+            CONSTANT_SQUARE,
             curvature=1.0,
-            damping=DAMPING,
             penalty=ridge,
             row_bound=math.inf if self.row_bound is None else bound,
         )
-        sizes = Sizes(records, features, features + self.fit_intercept)
-        loss = SquaredRounds(self.y_bound)
         descent = descend_mapped(
-            ledger, mapped, loss, self._signal(sizes), executor, ridge, self.weight_bound
+            ledger, mapped, SquaredRounds(self.y_bound), executor, ridge, self.weight_bound
         )
         closing = None
         if self.intervals:
             closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
-        return linear_part(mapped, descent.theta.size) @ descent.theta[:, 0], closing
+        # What the first half of the gradients added is mostly forgotten.
+        clip = math.sqrt(float(np.mean(descent.norms[len(descent.norms) // 2 :] ** 2)))
+        usual = USUAL_SLOPES * self.y_bound**2, USUAL_CONSTANT * self.y_bound**2
+        theta = mapped.without_noise(descent.theta, clip * mean_noise(ledger.plan), usual)
+        return linear_part(mapped, theta.size) @ theta[:, 0], closing
 
     def _shares(self) -> Shares:
         """Return the shares of the budget of a descent."""
         return SHARES_WITH_INTERVALS if BOOLEAN.check("intervals", self.intervals) else SHARES
-
-    def _signal(self, sizes: Sizes) -> float:
-        """Return the signal of the rounds, for the share of the squared budget that they have.
-
-        The constants of `schedule` were chosen for the rounds' usual share, so the signal is that
-        of the whole budget times the root of the ratio of the two shares.
-        """
-        rounds_share, usual_share = (
-            1 - shares.moments - shares.products - shares.closing
-            for shares in (self._shares(), SHARES)
-        )
-        return signal_of(sizes, self._mu()) * math.sqrt(rounds_share / usual_share)
-
-    def _mu(self) -> float:
-        """Return the mu of the whole budget."""
-        return mu_of_budget(self.epsilon, self.delta)
 
     def _row_bound(self, features: int) -> float:
         longest = math.sqrt(

@@ -54,36 +54,51 @@ from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
-from algorithms.base.row_blocks import clipped_rows, row_products
+from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.base.signal import gradients_hidden
+from algorithms.linear_models.class_shares import (
+    BALANCED,
+    BlockCalibration,
+    BlockClasses,
+    Calibration,
+    ClassWeights,
+    public_weights,
+)
 from algorithms.linear_models.closing_curvature import SQUARE_WEIGHT, CurvedClosing, close_curved
+from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
+    mean_noise,
     noise_of,
     private_plan,
     released_map,
     signal_of,
-    takes_products,
+    worth_of,
 )
 
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 RATE = Interval(0.0, 1.0, "()")
 # These constants were chosen once, on training parts (docs/classification.md says how).  No privacy
 # rests on them.
-SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.5)
-SHARES_WITH_INTERVALS = SHARES._replace(curvature=0.15, closing=0.35, square_weight=SQUARE_WEIGHT)
+SHARES = Shares(moments=0.05, products=0.15, longest_constant=0.25)
+# What is assumed: features explain a deviation of scores of 2, which times the curvature is 1, and
+# the constant is 1.  The square of that times the curvature:
+CONSTANT_SQUARE = 0.25
+# The share of the squared budget of the shares of classes, before or after the descent.
+CLASSES_SHARE = 0.05
+# Slopes keep at least this part, however large the noise: it hardly changes probabilities, and
+# classes follow the direction alone.
+LEAST_KEPT = 0.5
+# What is left for intervals, in place of a calibration.
+FOR_INTERVALS = {"curvature": 0.15, "closing": 0.35, "square_weight": SQUARE_WEIGHT,
+                 "shortest_constant": 0.5, "longest_constant": 0.5}  # fmt: skip
 # A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
 # second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
 # The norm of the noise on products over their mean eigenvalue; see `length_in_products`.
 PRODUCT_NOISE = 0.02
-STEP = 1.9  # in units of `MappedFeatures.longest_step`; a step below 2 is surely stable
-TRAVEL = 280.0  # least sum of the steps over the bound of the curvature; see `longer_steps`
-# There are ROUNDS_PER_SIGNAL sqrt(signal) rounds, but at least and at most the numbers below.
-ROUNDS_PER_SIGNAL = 3.6
-FEWEST_ROUNDS, MOST_ROUNDS = 5, 200
 
 
 # `PrivatelyBounded` is the base for the arguments of `fit`; the tags say that it is a classifier.
@@ -111,16 +126,21 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         Norm to which a record's gradient is clipped, over the typical length of a mapped row; None
         takes .4 to 2, more for more records and a larger epsilon.
     rounds : int or None
-        Number of gradients; None takes 5 to 200, by shape and epsilon.
-    step : float
-        Size of a step, where steps below 2 are surely stable.  Where the signal affords few rounds,
-        all steps are longer by one factor, as most gradients are clipped there.
+        Number of gradients; None takes 60 to 200, by shape and epsilon.
+    step : float or None
+        Size of a step, where steps below 2 are surely stable.  None takes the least expected loss,
+        by what is released of the features.
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
     row_bound : float or None
         Euclidean norm of a row, with the constant, beyond which a record counts less in the fit:
         ``(row_bound / norm)^2``; at least ``x_bound / 10``.  Predictions are of whole rows.  None
         takes the longest within ``x_bound``: every record counts alike.
+    class_weight : dict, "balanced" or None
+        What a record counts by its class: public weights, ``{class: weight}``, or with "balanced"
+        one over the share of the class.  The shares are released first, with noise.  Probabilities
+        are those of records that are weighted so.  None counts all alike, and releases last how
+        often each class occurs and its mean probability, which calibrate the constant.
     weight_bound : float
         Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
         the share of it.
@@ -153,6 +173,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         Coefficients; one row for two classes.
     intercept_ : numpy.ndarray of shape (1,) or (classes,)
         The constants of scores.
+    calibration_ : Calibration or None
+        With ``class_weight=None``: the released shares of the classes, their mean probabilities
+        before the constant was moved to them, and the noise; of two classes those of the second.
     rounds_ : int
         The number of gradients; 1 without privacy, where the minimiser is released.
     plan_, ledger_, transcript_
@@ -183,9 +206,10 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     fit_intercept: bool = True
     clip: float | None = None
     rounds: int | None = None
-    step: float = STEP
+    step: float | None = None
     x_bound: float = 1.0
     row_bound: float | None = None
+    class_weight: Any = None
     weight_bound: float = 1.0
     rate: float | None = None
     intervals: bool = False
@@ -203,27 +227,41 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         if finds_bounds(self):
             return self._plan_with_bounds(shape)
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
-        for name in ("step", "weight_bound"):
-            POSITIVE.check(name, getattr(self, name))
-        if self.clip is not None:
-            POSITIVE.check("clip", self.clip)
+        POSITIVE.check("weight_bound", self.weight_bound)
+        for name in ("step", "clip"):
+            if getattr(self, name) is not None:
+                POSITIVE.check(name, getattr(self, name))
         rate = None if self.rate is None else RATE.check("rate", self.rate)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         BOOLEAN.check("fit_intercept", self.fit_intercept)
         self._row_bound(features)
         if self.rounds is not None:
             IntegerRange(1).check("rounds", self.rounds)
+        public_weights(self.class_weight, self._public_classes())
         if self.non_private:
+            if self.class_weight == BALANCED:
+                allowed = "None or {class: weight} without privacy: shares of classes are released"
+                raise ParameterError("class_weight", self.class_weight, allowed)
             return Repeat(NoPrivacy(), 1)
         sizes, mu = self._sizes_and_mu(shape)
-        rounds = default_rounds(sizes, mu) if self.rounds is None else self.rounds
-        products, shares = takes_products(sizes, mu, SHARES), SHARES
-        if BOOLEAN.check("intervals", self.intervals):
-            if self._outputs() > 1 or not products:
-                allowed = "False: noise hides products of features, or classes are not two"
+        worth = worth_of(
+            sizes,
+            mu,
+            self._shares(),
+            Moves.of(relation),
+            self._clip(sizes, mu) ** 2 / self._curvature(),
+            CONSTANT_SQUARE * self.fit_intercept,
+            needs_products=BOOLEAN.check("intervals", self.intervals),
+        )
+        if self.intervals:
+            two_alike = self._outputs() == 1 and self.class_weight is None
+            if not (two_alike and worth.shares.products):
+                allowed = (
+                    "False: noise hides products of features, or classes are not two, or weighted"
+                )
                 raise ParameterError("intervals", True, allowed)
-            shares = SHARES_WITH_INTERVALS
-        plan = private_plan((epsilon, delta), sizes, rounds, shares, products, relation, rate)
+        rounds = self.rounds or worth.rounds
+        plan = private_plan((epsilon, delta), sizes, rounds, worth.shares, relation, rate)
         return self._warned_plan(plan, features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
@@ -250,10 +288,14 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         sizes, mu = self._sizes_and_mu(ledger.shape)
         # The plan counts products in units of the square of the length to which rows are shortened,
         # so it is the same for every length.
-        shares = SHARES._replace(shortened_to=length_in_products(sizes, mu))
-        # The second derivative of the loss is at most 1/4 for two classes, and at most 1/2 for more
-        # (Boehning & Lindsay).
-        curvature = 0.25 if has_two_classes else 0.5
+        shares = self._shares()._replace(shortened_to=length_in_products(sizes, mu))
+        of_classes = ClassWeights(None, 1.0)
+        if shares.classes:
+            part, outputs = ledger.plan.parts[0], self._outputs()
+            query = MeanOfBlocks(BlockClasses(outputs), records, executor)
+            released = ledger.release(part, query, shape=outputs)
+            public = public_weights(self.class_weight, self._public_classes())
+            of_classes = ClassWeights.of(released, noise_of(part), public)
         mapped = released_map(
             ledger,
             reach,
@@ -261,10 +303,13 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             self.fit_intercept,
             executor,
             shares,
-            curvature=curvature,
+            self._clip(sizes, mu) ** 2 / self._curvature(),
+            CONSTANT_SQUARE,
+            of_classes.mean,
+            curvature=self._curvature(),
             row_bound=math.inf if self.row_bound is None else bound,
         )
-        clip = mapped.length * (default_clip(sizes, mu) if self.clip is None else self.clip)
+        clip = mapped.length * self._clip(sizes, mu)
         gradient = MeanOfClippedGradients(
             logistic_residuals if has_two_classes else multinomial_residuals,
             clip,
@@ -272,16 +317,40 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             mapped.features,
             executor,
             self.weight_bound,
+            class_weights=of_classes.weights,
         )
         start = np.zeros((features + self.fit_intercept, self._outputs()))
-        # The released gradients are in units of the clip, so the step is multiplied by it.
-        step = self.step * longer_steps(sizes, mu, curvature) * mapped.longest_step * clip
-        theta = descend(ledger, rounds.part, gradient, start, step, rounds.count)
+        if self.step is not None:
+            travel = self.step * rounds.count
+            mapped = mapped._replace(steps=mapped.steps._replace(travel=travel, averaged=True))
+        # The released gradients are in units of the clip, and of the mean weight of records, so the
+        # step is multiplied by the one and divided by the other.
+        unit = clip / of_classes.mean
+        step = mapped.steps.travel / rounds.count * mapped.longest_step * unit
+        averaged = mapped.steps.averaged
+        theta = descend(ledger, rounds.part, gradient, start, step, rounds.count, averaged)
         if self.intervals:
             self.closing_: CurvedClosing | None = close_curved(
-                ledger, mapped, theta, logistic_residuals, logistic_curvatures, curvature, executor
+                ledger,
+                mapped,
+                theta,
+                logistic_residuals,
+                logistic_curvatures,
+                self._curvature(),
+                executor,
             )
+        usual = 1.0, CONSTANT_SQUARE
+        theta = mapped.without_noise(theta, unit * mean_noise(ledger.plan), usual, LEAST_KEPT)
         slopes, constant = mapped.features.coefficients(theta)
+        self.calibration_ = None
+        part = ledger.plan.parts[-1]
+        if shares.calibration and not isinstance(part, Repeat):
+            work = BlockCalibration(mapped.features, theta, self.weight_bound)
+            query = MeanOfBlocks(work, records, executor)
+            released = ledger.release(part, query, shape=2 * self._outputs())
+            class_shares, probabilities = np.split(released, 2)
+            self.calibration_ = Calibration(class_shares, probabilities, noise_of(part))
+            constant = constant + self.calibration_.shift()
         return np.vstack([slopes, constant])
 
     @renamed_arguments(weights="sample_weight")
@@ -364,23 +433,42 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         scale = noise_of(GradientRounds.of(self.plan_).mechanism)
         return (
             f"noise of deviation {scale:.4g} clipping norms on every coordinate of {self.rounds_} "
-            f"gradients, after {len(self.plan_.parts) - 1 - 2 * self.intervals} releases of "
-            "moments; features beyond "
+            f"gradients, beside {len(self.plan_.parts) - 1} other releases; features beyond "
             f"{self.x_bound:g} are clipped"
         )
 
     def _sizes_and_mu(self, shape: tuple[int, ...]) -> tuple[Sizes, float]:
         """Return the public sizes, and the mu of the whole budget."""
         records, features = shape
-        sizes = Sizes(records, features, (features + self.fit_intercept) * self._outputs())
+        outputs = self._outputs()
+        sizes = Sizes(records, features, (features + self.fit_intercept) * outputs, outputs)
         return sizes, mu_of_budget(self.epsilon, self.delta)
+
+    def _shares(self) -> Shares:
+        """Return the shares of the budget."""
+        if self.class_weight is not None:
+            return SHARES._replace(classes=CLASSES_SHARE)
+        if self.intervals:
+            return SHARES._replace(**FOR_INTERVALS)
+        return SHARES._replace(calibration=CLASSES_SHARE if self.fit_intercept else 0.0)
+
+    def _public_classes(self) -> Any:
+        """Return the classes in order; 0 and 1 where they are not known before a fit."""
+        if self.classes is not None:
+            return checked_classes(self.classes)
+        return getattr(self, "classes_", np.array([0, 1]))
+
+    def _clip(self, sizes: Sizes, mu: float) -> float:
+        """Return the clipping norm, over the typical length of a mapped row."""
+        return default_clip(sizes, mu) if self.clip is None else self.clip
+
+    def _curvature(self) -> float:
+        """Return a bound on the second derivative of the loss (Boehning & Lindsay)."""
+        return 0.25 if self._outputs() == 1 else 0.5
 
     def _outputs(self) -> int:
         """Return the number of scores: 1 of two classes."""
-        if self.classes is not None:
-            count = checked_classes(self.classes).size
-        else:
-            count = len(getattr(self, "classes_", (0, 1)))
+        count = len(self._public_classes())
         return 1 if count == 2 else count
 
     def _row_bound(self, features: int) -> float:
@@ -396,8 +484,13 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         intercept, outputs = float(self.fit_intercept), self._outputs()
         objective: Any = BinomialLoss() if outputs == 1 else MultinomialLoss()
         clip = partial(clipped_rows, bound=self.x_bound)
+        public = public_weights(self.class_weight, self._public_classes())
         weights = partial(
-            record_weights, row_bound=bound, intercept=intercept, weight_bound=self.weight_bound
+            record_weights,
+            row_bound=bound,
+            intercept=intercept,
+            weight_bound=self.weight_bound,
+            class_weights=None if public is None else public / public.max(),
         )
         return ExactMinimum(
             objective, clip, self.fit_intercept, outputs, weights=weights, executor=executor
@@ -409,24 +502,6 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         tags.estimator_type, tags.regressor_tags = "classifier", None
         tags.classifier_tags = ClassifierTags(poor_score=True)
         return tags
-
-
-def default_rounds(sizes: Sizes, mu: float) -> int:
-    """Return more rounds for a larger signal."""
-    rounds = min(ROUNDS_PER_SIGNAL * math.sqrt(signal_of(sizes, mu)), MOST_ROUNDS)
-    return int(max(rounds, FEWEST_ROUNDS))
-
-
-def longer_steps(sizes: Sizes, mu: float, curvature: float) -> float:
-    """Return the factor by which all steps are longer where the signal affords few rounds.
-
-    There most gradients are clipped, so that their mean has less curvature than the loss, and
-    longer steps are stable.  The map divides rows by the root of the ``curvature`` of the loss: a
-    step s for mapped rows is a step of s / curvature for rows whose covariance is the identity.  In
-    that unit the default steps of the default rounds add up to at least `TRAVEL`.  Another ``step``
-    or another number of rounds changes this sum in proportion.
-    """
-    return max(1.0, TRAVEL * curvature / (STEP * default_rounds(sizes, mu)))
 
 
 def default_clip(sizes: Sizes, mu: float) -> float:

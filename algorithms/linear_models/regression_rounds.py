@@ -49,25 +49,27 @@ from algorithms.base.glm_losses import LinearLoss, huber_loss, poisson_loss
 from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.base.row_blocks import row_blocks, row_products
 from algorithms.linear_models.feature_moments import MappedFeatures
-from algorithms.linear_models.mapped_plan import Shares, noise_of
+from algorithms.linear_models.mapped_plan import Shares, Sizes, noise_of, signal_of
 
 # These constants were chosen once, on training parts of data sets: docs/proofs/linear_regression.md
 # says how.  No privacy rests on them.  "Signal" is about the length of a clipped gradient over the
 # noise of all rounds together.
 SHARES = Shares(moments=0.05, products=0.15, unclipped_weight=0.3)
-DAMPING = 0.5  # the ridge of the map, as a multiple of the norm of the noise on products
-ROUNDS, MOST_ROUNDS = 60, 200  # least and largest number of rounds, if none is asked for
-# The travel is the sum of all steps in units of the longest stable step: TRAVEL times the signal,
-# but at most SHORT_TRAVEL, or LONG_TRAVEL times the signal if that is more; see `schedule`.
-TRAVEL, SHORT_TRAVEL = 0.4, 24.0
-LONG_TRAVEL = 0.01
-LONGEST = 0.95  # largest step, in units of the longest step that is surely stable
+# What is assumed of targets: their deviation is a third of the largest one, and features explain
+# half of their variance, 1 / 18 of the largest square.  The first clipping norm is START, below;
+# the constant may be the largest target, and deviates by a tenth of it.  In units of what features
+# explain:
+CLIP_SQUARE, CONSTANT_SQUARE = 0.72, 18.0
+# In units of the largest square:
+USUAL_SLOPES, USUAL_CONSTANT = 1 / 18, 1 / 100
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
 # at larger signals by this power, and never less than LEAST_UNCLIPPED.
 LEAST_UNCLIPPED, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7
 NARROWING = 0.2  # fall of the logarithm of a threshold in a round, while all residuals are within
 LEARNING_RATE = 0.4  # change of ln C in a round, for each unit that the share is off its target
-START, LEAST, LARGEST = 0.5, 1e-4, 1.0  # the first, least and largest level
+WANDER = 0.5  # about how far the noise of all shares may move ln C
+# The first level of the squared error, of others; the least, the largest; where steps are halved.
+FIRST, START, LEAST, LARGEST, TOO_LARGE = 0.2, 0.5, 1e-4, 1.0, 2.0
 # The weight of the latest share in the running mean of shares, and the share of rounds before
 # iterates are averaged where the curvature of the loss is not constant.
 LATEST, APPROACH = 0.3, 1 / 3
@@ -108,7 +110,7 @@ class DescentLoss(Protocol):
 
     @property
     def steered_share(self) -> float | None:
-        """The share to which the level is steered; None takes that of `schedule`."""
+        """The share to which the level is steered; None takes `target_share`."""
         ...
 
     @property
@@ -292,55 +294,48 @@ class Descent(NamedTuple):
     shares: Array  # noisy shares of the records that were not clipped
 
 
-class Schedule(NamedTuple):
-    """The public numbers that rounds depend on."""
+def target_share(plan: Any, shape: tuple[int, int], size: int) -> float:
+    """Return the share of records that are not to be clipped, for so many coefficients.
 
-    rounds: int
-    step: float  # share of the longest stable step
-    unclipped_share: float  # of the records: what the clipping norm is steered to
-
-
-def schedule(signal: float, rounds: int | None = None) -> Schedule:
-    """Return the number of rounds, the length of steps, and the share of records not clipped.
-
-    ``rounds`` is taken as given if it is not None.
+    Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
     """
-    # In a direction of small curvature the descent moves by about the sum of the steps, and so does
-    # the noise that adds up.  So more signal, which is less noise, allows a longer travel.
-    travel = max(min(TRAVEL * signal, SHORT_TRAVEL), min(LONG_TRAVEL * signal, MOST_ROUNDS))
-    if rounds is None:
-        rounds = int(min(max(ROUNDS, travel / LONGEST), MOST_ROUNDS))
-    # Clipped gradients are biased if residuals are skewed, so fewer are clipped at larger signals.
-    unclipped_share = max(LEAST_UNCLIPPED, 1 - CLIPPED * (CLIPPED_SIGNAL / signal) ** CLIPPED_POWER)
-    return Schedule(rounds, min(travel / rounds, LONGEST), unclipped_share)
+    # The constants were chosen for the rounds' usual share of the budget, so the signal is that of
+    # a whole budget of which the rounds have the usual share.
+    rounds = GradientRounds.of(plan)
+    noise = noise_of(rounds.mechanism)
+    mu = rounds.mechanism.sensitivity * math.sqrt(rounds.count / SHARES.rounds) / noise
+    signal = signal_of(Sizes(*shape, size), mu)
+    return max(LEAST_UNCLIPPED, 1 - CLIPPED * math.pow(CLIPPED_SIGNAL / signal, CLIPPED_POWER))
 
 
 def descend_mapped(
     ledger: Any,
     mapped: MappedFeatures,
     loss: DescentLoss,
-    signal: float,
     executor: Executor | None,
     ridge: float = 0.0,
     weight_bound: float = 1.0,
 ) -> Descent:
     """Return the descent; its coefficients are those of mapped rows.
 
-    They are the weighted mean of the iterates, in which iterate t has the weight t.  If the level
-    of a quadratic loss grows beyond the largest one, steps were too long: they are halved, and the
-    descent starts again from 0.  Of another loss, only the iterates after the approach are
-    averaged.  ``signal`` chooses steps and the share of records that are clipped; ``ridge`` is the
-    penalty on half the squared length of the slopes.
+    They are the last iterate, or the weighted mean of the iterates, in which iterate t has the
+    weight t.  If the level of a quadratic loss grows far beyond the largest one, steps were too
+    long: they are halved, and the descent starts again from 0.  Of another loss, only the iterates
+    after the approach are averaged.  ``ridge`` is the penalty on half the squared length of the
+    slopes.
     """
     plan_rounds, features = GradientRounds.of(ledger.plan), mapped.features
-    rounds, level = plan_rounds.count, START
-    _, step, share_goal = schedule(signal, rounds)
-    rate = LEARNING_RATE
+    rounds, size = plan_rounds.count, ledger.shape[1] + bool(features.intercept)
+    step, first_level = mapped.steps.travel / rounds, FIRST if loss.is_quadratic else START
+    share_noise = noise_of(plan_rounds.mechanism) / SHARES.unclipped_weight
+    share_goal, level = target_share(ledger.plan, ledger.shape, size), first_level
+    # The noise of all shares together moves ln C by no more than WANDER on average.
+    rate = min(LEARNING_RATE, WANDER / max(share_noise * math.sqrt(rounds), 1e-300))
     if loss.steered_share is not None:
         share_goal = loss.steered_share
         rate = NARROWING / (1 - share_goal)  # from a share of 1 the level falls by NARROWING
         level = LARGEST
-    theta = np.zeros((ledger.shape[1] + bool(features.intercept), 1))
+    theta = np.zeros((size, 1))
     if features.intercept:
         theta[-1] = loss.first_score / features.intercept
     query = MeanOfClippedGradients(
@@ -355,7 +350,6 @@ def descend_mapped(
     # Iterates after round ``start`` are averaged: the last new start, or the end of the approach.
     mean, start = theta, 0 if loss.is_quadratic else int(APPROACH * rounds)
     norms, shares, mean_share = np.empty(rounds), np.empty(rounds), 1.0
-    share_noise = noise_of(plan_rounds.mechanism) / SHARES.unclipped_weight
     mean_share_noise = share_noise * math.sqrt(LATEST / (2 - LATEST))
     for t in range(1, rounds + 1):
         constant, slopes = 0.0, theta
@@ -377,12 +371,18 @@ def descend_mapped(
         # The level grows while the share is below its goal.
         share = min(1.0, max(0.0, shares[t - 1]))
         mean_share += LATEST * (share - mean_share)
-        level = max(level * math.exp(rate * (share_goal - share)), LEAST)
-        if level > LARGEST and loss.is_quadratic:  # at theta = 0 few gradients are so large
-            step, level, start, theta = step / 2, START, t, np.zeros_like(theta)
-        level = min(level, LARGEST)
+        change = rate * (share_goal - share)
+        if loss.steered_share is None:  # the noise of shares beyond 0 and 1 averages out
+            change = rate * (share_goal - float(shares[t - 1]))
+            change = min(max(change, -LEARNING_RATE), LEARNING_RATE)
+        level = max(level * math.exp(change), LEAST)
+        if not loss.is_quadratic:
+            level = min(level, LARGEST)
+        elif level > TOO_LARGE:  # at theta = 0 few gradients are so large
+            step, level, start, theta = step / 2, FIRST, t, np.zeros_like(theta)
         # Iterate k after a start weighs k in the mean: 2 / (k + 1) of the mean of the first k.
-        mean = mean + 2 / (t - start + 1) * (theta - mean) if t > start else theta
+        averaged = (mapped.steps.averaged or not loss.is_quadratic) and t > start
+        mean = mean + 2 / (t - start + 1) * (theta - mean) if averaged else theta
     return Descent(mean, norms, shares)
 
 

@@ -50,10 +50,10 @@ class ConstantThresholded(SparseERM):
 
 
 class MapOfShortenedRows(PrivateLogisticRegression):
-    """Takes moments of rows of a third of the longest, and gradients of whole rows."""
+    """Takes moments of rows of an eighth of the longest, and gradients of whole rows."""
 
     def _row_bound(self, features):
-        return super()._row_bound(features) / 3
+        return super()._row_bound(features) / 8
 
 
 class ConstantClip(PrivateLogisticRegression):

@@ -27,9 +27,10 @@ from algorithms.linear_models.closing_gradient import (
     linear_part,
     newton_step,
 )
+from algorithms.linear_models.descent_loss import Steps
 from algorithms.linear_models.feature_moments import MappedFeatures, Moments, Spread
 from algorithms.linear_models.mapped_plan import Sizes, private_plan, signal_of
-from algorithms.linear_models.regression_rounds import SHARES, schedule
+from algorithms.linear_models.regression_rounds import SHARES, target_share
 from algorithms.linear_models.sufficient_statistics import (
     BlockStatistics,
     StatisticUnits,
@@ -71,27 +72,19 @@ def test_the_plan_takes_statistics_where_their_noise_is_small():
     assert kind(200_000, 4.0) is kind(10**7, 0.1) is Gaussian
 
 
-def test_rounds_and_travel_follow_the_signal():
-    found = [schedule(signal) for signal in (0.1, 20.0, 100.0, 1e4, math.inf)]
-    assert [one.rounds for one in found] == [60, 60, 60, 105, 200]
-    travels = [one.rounds * one.step for one in found]
-    assert travels == pytest.approx([0.04, 8, 24, 99.75, 190])
-    assert [round(one.unclipped_share, 2) for one in found] == [0.6, 0.6, 0.7, 0.99, 1.0]
-    assert schedule(50.0, 17).rounds == 17
-
-
-@pytest.mark.parametrize("intervals", [False, True])
-def test_the_signal_of_rounds_follows_their_share_of_the_budget(intervals):
-    made = PrivateLinearRegression(epsilon=1.0, delta=1e-6, intervals=intervals)
-    sizes = Sizes(10_000, 5, 6)
-    shares = SHARES_WITH_INTERVALS if intervals else SHARES
-    # the squares of mu of all releases add up to that of the budget
-    whole = private_plan((1.0, 1e-6), sizes, 1, shares, True, Adjacency.REPLACE_ONE)
-    squares = [sum(count * loss.mu**2 for loss, count in part.losses()) for part in whole.parts]
-    usual = 1 - SHARES.moments - SHARES.products - SHARES.closing
-    round_share = squares[2] / sum(squares)
-    expected = signal_of(sizes, mu_of_budget(1.0, 1e-6)) * math.sqrt(round_share / usual)
-    assert made._signal(sizes) == pytest.approx(expected, rel=1e-6)
+@pytest.mark.parametrize("shares", [SHARES, SHARES_WITH_INTERVALS])
+def test_fewer_records_are_clipped_at_larger_signals(shares):
+    before = 0.0
+    for records, epsilon in ((50, 1.0), (1000, 1.0), (10_000, 1.0), (10_000, 4.0), (10**6, 50.0)):
+        sizes = Sizes(records, 5, 6)
+        plan = private_plan((epsilon, 1e-6), sizes, 60, shares, Adjacency.REPLACE_ONE)
+        after = target_share(plan, (records, 5), 6)
+        # with the mu of the rounds, as if they had the usual share of the whole budget
+        ratio = shares.rounds / SHARES.rounds
+        signal = signal_of(sizes, mu_of_budget(epsilon, 1e-6)) * math.sqrt(ratio)
+        assert after == pytest.approx(max(0.6, 1 - 0.35 * (80 / signal) ** 0.7), rel=1e-3)
+        assert before <= after <= 1
+        before = after
 
 
 def test_intervals_asked_for_are_there_after_every_method():
@@ -306,7 +299,9 @@ def test_the_covariance_of_a_newton_step_is_that_of_all_noise():
     moments = Moments(np.zeros(3), 1.05 * np.trace(matrix), 0.0, centre_noise=0.03)
     root = np.linalg.inv(np.linalg.cholesky(matrix)).T
     features = FeatureMap(intercept=1.0, centre=moments.centre, root=root)
-    mapped = MappedFeatures(features, 2.0, 1.0, Spread(matrix, 0.02, moments))
+    steps, spectrum = Steps(0.0, 1e-3, 1.0, 10.0, averaged=True), np.full(3, 1 / 3)
+    spread = Spread(matrix, 0.02, moments)
+    mapped = MappedFeatures(features, 2.0, 1.0, steps, spectrum, 1.0, np.eye(3), spread)
     closing = newton_step(mapped, np.zeros(4), gradient, noise=0.01, sampling_square=0.0)
     inverse = np.diag([1 / 1.05, 1 / 1.05, 1 / 1.05, 1.0])
     effects = list(effects_of_unit_noise(mapped, 1.05, -inverse @ gradient))

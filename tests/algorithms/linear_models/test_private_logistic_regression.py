@@ -15,6 +15,7 @@ from algorithms.base.clipped_gradient_descent import FeatureMap
 from algorithms.base.glm_losses import logistic_curvatures
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.linear_models.closing_curvature import BlockCurvature
+from algorithms.linear_models.descent_loss import Prospect, separated
 from algorithms.linear_models.feature_moments import (
     BlockMoments,
     BlockProducts,
@@ -22,11 +23,10 @@ from algorithms.linear_models.feature_moments import (
     Moves,
     mapped_features,
 )
-from algorithms.linear_models.mapped_plan import Sizes, takes_products
+from algorithms.linear_models.mapped_plan import Sizes, products_fit, worth_of
 from algorithms.linear_models.private_logistic_regression import (
     SHARES,
     default_clip,
-    default_rounds,
 )
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
@@ -46,7 +46,7 @@ TARGET = {"epsilon": 2.0, "delta": 1e-6, "random_state": 0}
     PrivateLogisticRegression(
         epsilon=math.inf, delta=1e-5, rounds=3, fit_intercept=False, non_private=True
     ),
-    PrivateLogisticRegression(epsilon=1.0, delta=1e-5, rounds=3, classes=[0, 1], random_state=0),
+    PrivateLogisticRegression(epsilon=100.0, delta=1e-5, rounds=3, classes=[0, 1], random_state=0),
 )
 @pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
 def test_scikit_learn_checks(estimator, check):
@@ -59,24 +59,29 @@ def test_plans_meet_their_budgets_and_waste_none(epsilon, rate, relation):
     made = PrivateLogisticRegression(epsilon=epsilon, delta=1e-6, rate=rate, relation=relation)
     plan = made.plan((10_000, 20))
     assert 0.999 * epsilon <= Budget(epsilon, 1e-6).check(plan) <= epsilon
-    moments, products, rounds = plan.parts
+    moments, products, rounds, calibration = plan.parts
     assert isinstance(rounds.part, PoissonSampled if rate else Gaussian)
     moves = Moves.of(relation)
     assert moments.sensitivity == pytest.approx(moves.moments / 10_000)
     assert products.sensitivity == pytest.approx(moves.products / 10_000)
+    assert calibration.sensitivity == pytest.approx(math.sqrt(2) / 10_000)
     gradient = rounds.part.part.sensitivity if rate else rounds.part.sensitivity
     assert gradient == pytest.approx(1 / (rate * 10_000) if rate else moves.gradient / 10_000)
     if rate and relation == "replace-one":
         assert plan.relation == "replace-one"
 
 
-def test_rounds_and_products_follow_shapes_and_epsilon():
-    rounds = [default_rounds(Sizes(n, 20, 21), 0.2) for n in (10, 3000, 10**7)]
-    assert rounds[0] == 5 < rounds[1] < rounds[2] == 200
+def test_what_is_released_follows_shapes_and_epsilon():
+    moves = Moves.of("replace-one")
+    found = [worth_of(Sizes(n, 20, 21), 0.2, SHARES, moves, 0.64, 0.25) for n in (10, 1000, 10**7)]
+    assert [one.shares.moments for one in found] == [0.0, 0.05, 0.05]
+    assert [one.shares.products for one in found] == [0.0, 0.0, 0.15]
+    assert found[0].rounds == 60 <= min(one.rounds for one in found)
+    assert max(one.rounds for one in found) <= 200
     clips = [default_clip(Sizes(n, 20, 21), 0.2) for n in (10, 10_000, 10**7)]
     assert clips[0] == 0.4 < clips[1] < clips[2] == 2.0
-    assert [takes_products(Sizes(n, 20, 21), 0.2, SHARES) for n in (100, 10_000)] == [False, True]
-    assert not takes_products(Sizes(10**9, 2000, 2001), 0.2, SHARES)
+    assert [products_fit(Sizes(n, 20, 21), 0.2, SHARES) for n in (100, 10_000)] == [False, True]
+    assert not products_fit(Sizes(10**9, 2000, 2001), 0.2, SHARES)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
@@ -105,7 +110,8 @@ def test_the_map_makes_one_curvature_of_correlated_features():
     assert moments.square == pytest.approx(np.var(rows, axis=0).sum(), rel=1e-6)
     unit = 1.2 * math.sqrt(moments.square)
     products = BlockProducts(9.0, moments.centre, unit)((rows,)) / 4000
-    mapped = mapped_features(moments, products, 0.0, 1.2, 9.0, math.inf, curvature=0.25)
+    prospect = Prospect(1e-6, 100.0, 0.64, 1.0)
+    mapped = mapped_features(moments, products, 0.0, 1.2, 9.0, 0.25, prospect)
     made = (rows - moments.centre) @ mapped.features.root
     curvatures = 0.25 * np.linalg.eigvalsh(made.T @ made / 4000)
     assert 0.3 < curvatures[0] < curvatures[-1] < 2.0
@@ -115,11 +121,11 @@ def test_the_map_makes_one_curvature_of_correlated_features():
 
 @pytest.mark.parametrize("shortened_to", [0.5, 0.9, 1.0, 1.2, 3.0])
 @pytest.mark.parametrize(
-    ("curvature", "penalty", "damping", "noise", "longest_constant"),
-    [(0.25, 0.0, 1.0, 0.0, math.inf), (1.0, 0.3, 2.0, 0.01, 0.5), (0.25, 0.01, 1.0, 0.05, 0.0)],
+    ("curvature", "penalty", "noise", "longest_constant"),
+    [(0.25, 0.0, 0.0, math.inf), (1.0, 0.3, 0.01, 0.1), (0.25, 0.01, 0.05, 0.0)],
 )
 def test_the_map_is_the_inverse_root_of_the_curvature(
-    shortened_to, curvature, penalty, damping, noise, longest_constant
+    shortened_to, curvature, penalty, noise, longest_constant
 ):
     # Rows of one length about the centre: all of them are shortened, or none.
     rng, square, centre = np.random.default_rng(7), 0.3, np.array([0.4, -0.2, 0.1])
@@ -127,22 +133,28 @@ def test_the_map_is_the_inverse_root_of_the_curvature(
     deviations *= math.sqrt(square) / np.linalg.norm(deviations, axis=1)[:, None]
     moments = Moments(centre, square)
     products = BlockProducts(9.0, centre, shortened_to * math.sqrt(square))((deviations + centre,))
+    prospect = Prospect(0.01, 100.0, 1.0, 1.0 * (longest_constant > 0), longest_constant)
     mapped = mapped_features(
-        moments, products / 500, noise, shortened_to, 9.0, longest_constant, curvature, damping,
-        penalty, row_bound=4.0,
+        moments, products / 500, noise, shortened_to, 9.0, curvature, prospect, penalty,
+        row_bound=4.0,
     )  # fmt: skip
     covariance = deviations.T @ deviations / 500
     assert mapped.spread.matrix == pytest.approx(covariance, rel=1e-6)
     unit = max(shortened_to, 1.0) ** 2 * square
     assert mapped.spread.noise == pytest.approx(unit * noise)
     assert mapped.spread.moments is moments
-    ridge = damping * unit * noise * math.sqrt(6) + 1e-3 * square
-    bound = curvature * (covariance + ridge * np.eye(3)) + penalty * np.eye(3)
+    least = max(1e-3, unit / square * noise * math.sqrt(6) / 2)
+    assert mapped.steps.ridge >= least * (1 - 1e-12)
+    values, vectors = np.linalg.eigh(covariance)
+    values = separated(values, unit * noise * math.sqrt(6), square)
+    freed = (vectors * values) @ vectors.T
+    bound = curvature * (freed + mapped.steps.ridge * square * np.eye(3)) + penalty * np.eye(3)
     root = mapped.features.root
     assert root @ bound @ root == pytest.approx(np.eye(3), abs=1e-6)
     assert root == pytest.approx(root.T)
-    length = math.sqrt(np.square(deviations @ root).sum(axis=1).mean())
-    constant = min(1 / math.sqrt(curvature), longest_constant * length)
+    length = math.sqrt(np.trace(root @ freed @ root) * min(1.0, square / values.sum()))
+    constant = min(1 / math.sqrt(curvature), mapped.steps.constant * length)
+    assert mapped.steps.constant <= longest_constant
     assert mapped.features.intercept == pytest.approx(constant, rel=1e-6)
     assert mapped.length == pytest.approx(math.hypot(length, constant), rel=1e-6)
     assert mapped.longest_step == 1.0
@@ -150,16 +162,16 @@ def test_the_map_is_the_inverse_root_of_the_curvature(
 
 
 @pytest.mark.parametrize(("curvature", "penalty"), [(0.25, 0.0), (1.0, 0.5)])
-@pytest.mark.parametrize("longest_constant", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("longest_constant", [0.0, 0.1, 3.0])
 def test_without_products_the_map_only_centres(curvature, penalty, longest_constant):
     moments = Moments(np.array([0.4, -0.2]), 0.3)
-    mapped = mapped_features(
-        moments, None, 0.1, 1.2, 9.0, longest_constant, curvature, penalty=penalty
-    )
+    prospect = Prospect(0.01, 100.0, 1.0, 1.0 * (longest_constant > 0), longest_constant)
+    mapped = mapped_features(moments, None, 0.1, 1.2, 9.0, curvature, prospect, penalty)
     assert mapped.features.root is None
     assert mapped.spread is None
     assert mapped.features.centre is moments.centre
-    assert mapped.features.intercept == pytest.approx(min(1.0, longest_constant) * math.sqrt(0.3))
+    constant = min(mapped.steps.constant, longest_constant) * math.sqrt(0.3)
+    assert mapped.features.intercept == pytest.approx(constant)
     assert mapped.length**2 == pytest.approx(0.3 + mapped.features.intercept**2)
     assert mapped.longest_step == pytest.approx(1 / (curvature * 0.3 + penalty))
 
@@ -404,7 +416,7 @@ def test_intervals_are_narrow_beside_those_of_the_likelihood():
     assert high - low == pytest.approx(wald, rel=0.1)
     assert (low + high) / 2 == pytest.approx(best, abs=0.1 * wald.max())
     assert (made.interval(0.99).T[1] > high).all()
-    assert "after 2 releases of moments" in made.summary()
+    assert "beside 4 other releases" in made.summary()
 
 
 def test_intervals_that_are_not_known_are_refused_with_the_remedy():
