@@ -138,7 +138,7 @@ def test_no_row_moves_a_sum_of_a_formula_by_more_than_its_bounds(seed):
     (lambda: HUGE.derive(more=col("wide") * 1e9 - col("wide") * 1e9), "declare closer bounds"),
     (lambda: DERIVED.derive(more=5), "a formula, such as"),
     (lambda: col("price") * "2", "formula must be"),
-    (DERIVED.to_toml, "without derived columns"),
+    (DERIVED.to_toml, "without derived and joined columns"),
     (lambda: share("cost", epsilon=1.0).plan(DERIVED), "must be a Flag"),
 ])  # fmt: skip
 def test_refusals(make, words):
