@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 MOST_WORDS = 1500  # of prose, in a topic
-LONG_TOPICS = ("accounting", "budget", "frames", "mechanisms")
+LONG_TOPICS = ("accounting", "algorithms", "budget", "frames", "mechanisms")
 MOST_OF_BENCHMARKS = 2000
 NOT_PROSE = re.compile(
     r"^ *```.*?^ *```$|<!--.*?-->|^\|.*?$|^#.*?$|^    \S.*?$", re.MULTILINE | re.DOTALL
