@@ -33,7 +33,7 @@ WEIGHTS = {
     "lower-bounds.md": 0.02, "threat-model.md": 0.02, "matrix-mechanisms.md": 0.02,
     "label-privacy.md": 0.02, "frank-wolfe.md": 0.02, "sparse-regression.md": 0.02,
     "sign-votes.md": 0.02, "receipts.md": 0.2, "recorded-runs.md": 0.2, "testing.md": 1,
-    "mechanisms.md": 6, "certificates.md": 7,
+    "mechanisms.md": 12, "certificates.md": 7,
 }  # fmt: skip
 TOPIC_WEIGHT = 2
 # what no one who has a question looks for: the search leaves it out
