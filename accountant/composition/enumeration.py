@@ -39,10 +39,10 @@ def number_of_sums(items: list[tuple[Loss, int]]) -> float:
         log_ways = math.lgamma(count + kinds) - math.lgamma(kinds) - math.lgamma(count + 1)
         if kinds > 1:  # at large counts the difference above is all round-off
             log_ways = max(log_ways, math.log(count + 1))
-        ways = math.exp(min(log_ways, 700.0))
-        if ways * kinds > 20 * MAX_SUMS:  # they are listed in a few arrays of 32 MB
+        multisets = math.exp(min(log_ways, 700.0))
+        if multisets * kinds > 20 * MAX_SUMS:  # they are listed in a few arrays of 32 MB
             return math.inf
-        total *= ways
+        total *= multisets
     return total
 
 

@@ -303,11 +303,11 @@ def warn_of_scale(mechanism: Any, output: Any, rows: int) -> None:
     scale: Any = getattr(mechanism, "scale", None)
     numbers = (sensitivity, scale, output)
     if all(isinstance(number, float | int | np.number) for number in numbers):
-        most = float(sensitivity) * rows
-        if abs(float(output)) > most + SURE * float(scale):
+        largest_sum = float(sensitivity) * rows
+        if abs(float(output)) > largest_sum + SURE * float(scale):
             message = (
                 f"an answer is far above what its sensitivity allows: {rows:,} rows that move it "
-                f"by at most {sensitivity:g} add up to {most:g}. A count or a sum needs the "
+                f"by at most {sensitivity:g} add up to {largest_sum:g}. A count or a sum needs the "
                 "sensitivity of its largest record, to which the query clips all records"
             )
             warnings.warn(message, SensitivityWarning, stacklevel=callers_level())

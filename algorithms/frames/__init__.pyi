@@ -14,6 +14,8 @@ from .conditions import Condition as Condition
 from .conditions import col as col
 from .formulas import Formula as Formula
 from .framed import ListedAnswer as ListedAnswer
+from .joins import join_private as join_private
+from .joins import join_public as join_public
 from .quantile_query import QuantileQuery as QuantileQuery
 from .queries import FrameQuery as FrameQuery
 from .regression.query import RegressionAnswer as RegressionAnswer

@@ -176,10 +176,10 @@ class Answer(FramedAnswer):
         cells = math.prod(shape[axis] for axis in others)
         half = half_width(self.mechanism, confidence, max(cells, 1))
         ends = np.stack([totals - half, totals + half], axis=-1) * unit
-        kept = [self.keys[axes[name]] for name in names]
+        grouping_keys = [self.keys[axes[name]] for name in names]
         grouping = f"{self.asked}, added up{' by ' if names else ''}{', '.join(names)}"
         value = totals if unit == 1 else totals * unit
-        labels = named_cells(kept, totals.shape, self.schema)
+        labels = named_cells(grouping_keys, totals.shape, self.schema)
         name, scale = self.statistic.name, self.noise_scale
         shown = value if names else value[()]
         return ListedAnswer(grouping, labels, name, shown, ends, confidence, scale, self.backend)

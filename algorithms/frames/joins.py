@@ -18,8 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, cast, final
+from typing import Any, final
 
 import narwhals as nw
 
@@ -32,12 +31,122 @@ from algorithms.frames.columns.kinds import DROP, ColumnKind
 from algorithms.frames.columns.labels import Category, Flag
 from algorithms.frames.columns.lookups import JoinKey, LookedUp
 from algorithms.frames.columns.numbers import WHOLE_BOUND, Integer, Number
-from algorithms.frames.formulas import MISSING, Formula
-from algorithms.frames.rows import PERSON, RANK, Reading, first_rows
-from algorithms.frames.schema import HASH, Schema, near
-from algorithms.frames.sources import Source, prepared, source_of
+from algorithms.frames.rows import Reading
+from algorithms.frames.schema import ROWS, Schema, near
+from algorithms.frames.sources import Source, prepared
 
 EXACT_WHOLE = 2**53  # keys beyond it may be one float
+
+
+def join_public(
+    schema: Schema,
+    table: Any,
+    on: str,
+    columns: Iterable[str] | Mapping[str, ColumnKind] | None = None,
+) -> Schema:
+    """Return the schema with columns of a public table, which rows find by a key.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is public of the private frame.
+    table : data frame
+        The public table, with each key in one row.
+    on : str
+        The column of the keys, texts or whole numbers, of the table and of the frame.
+    columns : list of str or dict, optional
+        Which columns are added, or their kinds by name; all, as their values are, without it.
+
+    Returns
+    -------
+    Schema
+        Rows whose key the table does not have are without a value of the new columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from algorithms.frames import Number, Schema, join_public
+    >>> shops = pd.DataFrame({"shop": ["a", "b", "c"], "region": ["north", "south", "north"]})
+    >>> visits = join_public(Schema({"cost": Number(0, 50)}), shops, on="shop")
+    >>> visits.columns["region"].labels
+    ('north', 'south')
+    """
+    if not isinstance(on, str):
+        raise ParameterError("on", type(on), "the name of a column")
+    if schema.joined is not None:
+        raise ParameterError("schema", "of two private tables", "joined with public ones before")
+    sources = looked_up(table, on, columns)
+    for name in sources:
+        if name in schema.columns:
+            allowed = "without columns that the schema has: columns=[...] names some"
+            raise ParameterError("table", name, allowed)
+    return schema.with_sources(sources)
+
+
+def join_private(
+    schema: Schema,
+    other: Schema,
+    on: str | Sequence[str] | Mapping[str, str],
+    rows_per_key: tuple[int, int],
+) -> Schema:
+    """Return the schema of the rows of two private tables that have equal keys.
+
+    A ledger holds both tables, the first one of this schema: ``Filter({"visits": visits,
+    "owners": owners}, budget)``.  Of each table the first rows of a person count, then the
+    first rows of each key, by a hash of what is asked of them.
+
+    Parameters
+    ----------
+    schema : Schema
+        What is public of the first table.
+    other : Schema
+        What is public of the second table; its columns have other names.
+    on : str, list of str or dict
+        The columns of the keys, texts or whole numbers; a dict has those of the second table
+        as its values.  With the persons of both tables among them a person has joined rows of
+        her own, else she moves those of others too.
+    rows_per_key : tuple of int
+        How many rows of a key count, of the first and of the second table.
+
+    Returns
+    -------
+    Schema
+        With the columns of both tables.
+
+    Examples
+    --------
+    >>> from algorithms.frames import Number, Schema, join_private, mean
+    >>> visits = Schema({"cost": Number(0, 50)}, person="id", rows_per_person=3, order="hash")
+    >>> patients = Schema({"age": Number(0, 100)}, person="id", order="hash")
+    >>> joined = join_private(visits, patients, on="id", rows_per_key=(3, 1))
+    >>> print(mean("age", epsilon=1.0).explain(joined))
+    mean of age
+      age: clipped to 0 .. 100, rows without one do not count
+      joined on id: of a key the first 3 and 1 rows
+      of each 'id' the first 3 rows that can count
+      neighbours: one person more or less (column 'id' of the first table, column 'id' of the second table)
+      DiscreteLaplace noise of scale 3 rows
+      costs epsilon 1
+    """  # noqa: E501
+    if not isinstance(other, Schema):
+        raise ParameterError("other", type(other), "the Schema of the second table")
+    names = [on] if isinstance(on, str) else on
+    pairs = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+    allowed = "a name of columns, a list of them, or a dict from one table to the other"
+    if not pairs or not all(isinstance(name, str) for pair in pairs.items() for name in pair):
+        raise ParameterError("on", on, allowed)
+    if not isinstance(rows_per_key, tuple | list) or len(rows_per_key) != 2:
+        raise ParameterError("rows_per_key", rows_per_key, "a pair, one for each table: (3, 1)")
+    limits = [ROWS.check("rows_per_key", limit) for limit in rows_per_key]
+    joined = private_join(schema, other, pairs, (limits[0], limits[1]))
+    return Schema(
+        {**schema.columns, **other.columns},
+        schema.person if joined.by_person else None,
+        joined.rows_per_person,
+        schema.relation,
+        formulas={**schema.formulas, **other.formulas},
+        joined=joined,
+    )
 
 
 def looked_up(
@@ -140,7 +249,7 @@ def kind_of(column: nw.Series[Any]) -> ColumnKind:
 @final
 @dataclass(frozen=True, slots=True)
 class PrivateJoin:
-    """Which rows of two private tables are joined; made by `Schema.join_private`.
+    """Which rows of two private tables are joined; made by `join_private`.
 
     Parameters
     ----------
@@ -269,51 +378,3 @@ def private_join(
         for i, schema in enumerate((left, right))
     )
     return PrivateJoin((of_left, of_right), keys, rows_per_key, by_person)
-
-
-def joined_source(frames: Mapping[str, Any], reading: Reading) -> Source:
-    """Return the joined rows of two tables that count."""
-    schema, join = reading.schema, cast("PrivateJoin", reading.schema.joined)
-    matched = [*join.keys, *([PERSON] if join.by_person else [])]
-    sides = [
-        source_of(frame, side).then(partial(selected, reading=side, names=names, matched=matched))
-        for frame, (side, names) in zip(
-            frames.values(), (side_of(reading, i) for i in range(2)), strict=True
-        )
-    ]
-
-    def few(rows: nw.LazyFrame[Any], limit: int) -> nw.LazyFrame[Any]:
-        columns = [n for n in rows.collect_schema().names() if n not in {HASH, *matched}]
-        return first_rows(rows, [HASH, *columns], limit, matched).drop(HASH, RANK)
-
-    def joined_rows(left: nw.LazyFrame[Any], right: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
-        few_left, few_right = map(few, (left, right), join.rows_per_key)
-        rows = few_left.join(few_right, on=matched, how="inner")
-        if reading.where is not None:
-            rows = rows.filter(reading.where.holds(reading.values, schema))
-        return reading.cut(rows)
-
-    return sides[0].joined(sides[1], matched, joined_rows)
-
-
-def side_of(reading: Reading, side: int) -> tuple[Reading, dict[str, str]]:
-    """Return what is read of one of two tables, and the names that its columns get there."""
-    join, read_for = cast("PrivateJoin", reading.schema.joined), reading.read_for
-    table = join.side(side, reading.schema)
-    # A flag whether a value is missing is a column of the table that follows from it.
-    flags = {c: Formula(MISSING, (n,)) for c, n in read_for.items()
-             if c[0] == "n" and n in table.columns}  # fmt: skip
-    names = {n: c for c, n in read_for.items() if c[0] == "c" and n in table.columns}
-    names |= {f"missing {c}": c for c in flags} | {key: key for key in join.keys}
-    derived = table.derive(**{f"missing {c}": formula for c, formula in flags.items()})
-    return Reading(tuple(names), None, derived), names
-
-
-def selected(
-    rows: nw.LazyFrame[Any], reading: Reading, names: Mapping[str, str], matched: Sequence[str]
-) -> nw.LazyFrame[Any]:
-    """Return the columns of one of the tables under the names of the joined rows, with a hash."""
-    values = {column: reading.values[name] for name, column in names.items()}
-    if PERSON in matched:
-        values[PERSON] = nw.col(PERSON)
-    return reading.hashed(rows).select(HASH, **values)

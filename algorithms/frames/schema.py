@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import Any, Self, final
 
 from accountant.domains import IntegerRange
 from accountant.errors import ParameterError
@@ -25,9 +25,6 @@ from algorithms.frames.columns.numbers import Integer, Number
 from algorithms.frames.formulas import MISSING as MISSING_VALUE
 from algorithms.frames.formulas import Formula
 from dp_attest.public_names import nearest_name
-
-if TYPE_CHECKING:
-    from algorithms.frames.joins import PrivateJoin
 
 ROWS = IntegerRange(1, 2**20)
 HASH = "hash"  # rows of a person are in the order of a hash of what they have
@@ -97,7 +94,7 @@ class Schema:
     order: str | None
     groups_per_person: int | None
     formulas: Mapping[str, Formula | LookedUp | JoinKey]
-    joined: PrivateJoin | None
+    joined: Any
 
     def __init__(
         self,
@@ -109,7 +106,7 @@ class Schema:
         groups_per_person: int | None = None,
         rows_per_person_and_group: int | None = None,
         formulas: Mapping[str, Formula | LookedUp | JoinKey] = MappingProxyType({}),
-        joined: PrivateJoin | None = None,
+        joined: Any = None,
     ) -> None:
         allowed = "a dict from names of columns to Number, Integer, Date, Flag, Category or Key"
         if not isinstance(columns, Mapping) or not columns:
@@ -243,71 +240,6 @@ class Schema:
         facts = {**self._facts, "formulas": {**self.formulas, **formulas}}
         return Schema(columns, **facts)
 
-    def join_private(
-        self,
-        other: Schema,
-        on: str | Sequence[str] | Mapping[str, str],
-        rows_per_key: tuple[int, int],
-    ) -> Schema:
-        """Return the schema of the rows of two private tables that have equal keys.
-
-        A ledger holds both tables, the first one of this schema: ``Filter({"visits": visits,
-        "owners": owners}, budget)``.  Of each table the first rows of a person count, then the
-        first rows of each key, by a hash of what is asked of them.
-
-        Parameters
-        ----------
-        other : Schema
-            What is public of the second table; its columns have other names.
-        on : str, list of str or dict
-            The columns of the keys, texts or whole numbers; a dict has those of the second table
-            as its values.  With the persons of both tables among them a person has joined rows of
-            her own, else she moves those of others too.
-        rows_per_key : tuple of int
-            How many rows of a key count, of the first and of the second table.
-
-        Returns
-        -------
-        Schema
-            With the columns of both tables.
-
-        Examples
-        --------
-        >>> from algorithms.frames import Number, Schema, mean
-        >>> visits = Schema({"cost": Number(0, 50)}, person="id", rows_per_person=3, order="hash")
-        >>> patients = Schema({"age": Number(0, 100)}, person="id", order="hash")
-        >>> joined = visits.join_private(patients, on="id", rows_per_key=(3, 1))
-        >>> print(mean("age", epsilon=1.0).explain(joined))
-        mean of age
-          age: clipped to 0 .. 100, rows without one do not count
-          joined on id: of a key the first 3 and 1 rows
-          of each 'id' the first 3 rows that can count
-          neighbours: one person more or less (column 'id' of the first table, column 'id' of the second table)
-          DiscreteLaplace noise of scale 3 rows
-          costs epsilon 1
-        """  # noqa: E501
-        from algorithms.frames.joins import private_join
-
-        if not isinstance(other, Schema):
-            raise ParameterError("other", type(other), "the Schema of the second table")
-        names = [on] if isinstance(on, str) else on
-        pairs = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
-        allowed = "a name of columns, a list of them, or a dict from one table to the other"
-        if not pairs or not all(isinstance(name, str) for pair in pairs.items() for name in pair):
-            raise ParameterError("on", on, allowed)
-        if not isinstance(rows_per_key, tuple | list) or len(rows_per_key) != 2:
-            raise ParameterError("rows_per_key", rows_per_key, "a pair, one for each table: (3, 1)")
-        limits = [ROWS.check("rows_per_key", limit) for limit in rows_per_key]
-        joined = private_join(self, other, pairs, (limits[0], limits[1]))
-        return Schema(
-            {**self.columns, **other.columns},
-            self.person if joined.by_person else None,
-            joined.rows_per_person,
-            self.relation,
-            formulas={**self.formulas, **other.formulas},
-            joined=joined,
-        )
-
     def with_sources(self, sources: Mapping[str, LookedUp | JoinKey]) -> Schema:
         """Return the schema with further columns that are read from others.
 
@@ -377,52 +309,6 @@ class Schema:
         if isinstance(source, LookedUp | JoinKey):
             return source.on, source
         return name, self.kind(name)
-
-    def join_public(
-        self,
-        table: Any,
-        on: str,
-        columns: Iterable[str] | Mapping[str, ColumnKind] | None = None,
-    ) -> Schema:
-        """Return the schema with columns of a public table, which rows find by a key.
-
-        Parameters
-        ----------
-        table : data frame
-            The public table, with each key in one row.
-        on : str
-            The column of the keys, texts or whole numbers, of the table and of the frame.
-        columns : list of str or dict, optional
-            Which columns are added, or their kinds by name; all, as their values are, without it.
-
-        Returns
-        -------
-        Schema
-            Rows whose key the table does not have are without a value of the new columns.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from algorithms.frames import Category, Number, Schema
-        >>> shops = pd.DataFrame({"shop": ["a", "b", "c"], "region": ["north", "south", "north"]})
-        >>> visits = Schema({"cost": Number(0, 50)}).join_public(shops, on="shop")
-        >>> visits.columns["region"].labels
-        ('north', 'south')
-        """
-        from algorithms.frames.joins import looked_up
-
-        if not isinstance(on, str):
-            raise ParameterError("on", type(on), "the name of a column")
-        if self.joined is not None:
-            raise ParameterError(
-                "schema", "of two private tables", "joined with public ones before"
-            )
-        sources = looked_up(table, on, columns)
-        for name in sources:
-            if name in self.columns:
-                allowed = "without columns that the schema has: columns=[...] names some"
-                raise ParameterError("table", name, allowed)
-        return self.with_sources(sources)
 
     @classmethod
     def from_toml(cls, path: str) -> Self:
@@ -559,7 +445,7 @@ class Schema:
         if facts is None or (facts.tables and self.joined is None):
             allowed = (
                 "a ledger on a data frame of pandas, polars, Arrow, Dask, DuckDB, Spark, SQLFrame "
-                "or Ibis; of two private tables Schema.join_private makes the rows"
+                "or Ibis; of two private tables join_private makes the rows"
             )
             raise ParameterError("ledger", "arrays" if facts is None else "tables", allowed)
         if self.joined is not None:

@@ -30,8 +30,9 @@ from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import ColumnKind
 from algorithms.frames.columns.lookups import JoinKey, LookedUp
+from algorithms.frames.formulas import MISSING, Formula
 from algorithms.frames.rows import ORDER, PERSON, PLACE, RANK, Reading, first_rows, typed
-from algorithms.frames.schema import Schema
+from algorithms.frames.schema import HASH, Schema
 
 SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 COUNT = "count"  # the column of how many rows a group has
@@ -71,8 +72,6 @@ class Source:
 def source_of(frame: Any, reading: Reading) -> Source:
     """Return the rows of a frame that count."""
     if reading.schema.joined is not None:
-        from algorithms.frames.joins import joined_source
-
         return joined_source(frame, reading)
     if is_partitioned(frame):
         return partitions_of(frame, reading)
@@ -415,3 +414,51 @@ def cut_pieces(reading: Reading, pieces: Sequence[Any]) -> Any:
 
     rows = nw.from_native(pd.concat(pieces, ignore_index=True)).lazy()
     return reading.cut(rows).collect().to_native()
+
+
+def joined_source(frames: Mapping[str, Any], reading: Reading) -> Source:
+    """Return the joined rows of two tables that count."""
+    schema, join = reading.schema, reading.schema.joined
+    matched = [*join.keys, *([PERSON] if join.by_person else [])]
+    sides = [
+        source_of(frame, side).then(partial(selected, reading=side, names=names, matched=matched))
+        for frame, (side, names) in zip(
+            frames.values(), (side_of(reading, i) for i in range(2)), strict=True
+        )
+    ]
+
+    def few(rows: nw.LazyFrame[Any], limit: int) -> nw.LazyFrame[Any]:
+        columns = [n for n in rows.collect_schema().names() if n not in {HASH, *matched}]
+        return first_rows(rows, [HASH, *columns], limit, matched).drop(HASH, RANK)
+
+    def joined_rows(left: nw.LazyFrame[Any], right: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+        few_left, few_right = map(few, (left, right), join.rows_per_key)
+        rows = few_left.join(few_right, on=matched, how="inner")
+        if reading.where is not None:
+            rows = rows.filter(reading.where.holds(reading.values, schema))
+        return reading.cut(rows)
+
+    return sides[0].joined(sides[1], matched, joined_rows)
+
+
+def side_of(reading: Reading, side: int) -> tuple[Reading, dict[str, str]]:
+    """Return what is read of one of two tables, and the names that its columns get there."""
+    join, read_for = reading.schema.joined, reading.read_for
+    table = join.side(side, reading.schema)
+    # A flag whether a value is missing is a column of the table that follows from it.
+    flags = {c: Formula(MISSING, (n,)) for c, n in read_for.items()
+             if c[0] == "n" and n in table.columns}  # fmt: skip
+    names = {n: c for c, n in read_for.items() if c[0] == "c" and n in table.columns}
+    names |= {f"missing {c}": c for c in flags} | {key: key for key in join.keys}
+    derived = table.derive(**{f"missing {c}": formula for c, formula in flags.items()})
+    return Reading(tuple(names), None, derived), names
+
+
+def selected(
+    rows: nw.LazyFrame[Any], reading: Reading, names: Mapping[str, str], matched: Sequence[str]
+) -> nw.LazyFrame[Any]:
+    """Return the columns of one of the tables under the names of the joined rows, with a hash."""
+    values = {column: reading.values[name] for name, column in names.items()}
+    if PERSON in matched:
+        values[PERSON] = nw.col(PERSON)
+    return reading.hashed(rows).select(HASH, **values)

@@ -147,8 +147,8 @@ def close_curved(
     eigenvalues, vectors = np.linalg.eigh(curvature)
     # Where noise hides the least eigenvalue, no intervals are handed out: see `errors`.
     curvature_noise = unit * product_noise * math.sqrt(2 * size)
-    least = max(curvature_noise, 1e-12 * float(eigenvalues[-1]), 1e-100)
-    inverse = (vectors / np.maximum(eigenvalues, least)) @ vectors.T
+    least_eigenvalue = max(curvature_noise, 1e-12 * float(eigenvalues[-1]), 1e-100)
+    inverse = (vectors / np.maximum(eigenvalues, least_eigenvalue)) @ vectors.T
     step = -norm * inverse @ released[:-1]
     # The covariance of what the step sees: of noise, of sampling, and of the noise t of H on the
     # step d, t^2 / 2 (|d|^2 I + d d').

@@ -155,12 +155,13 @@ class KeyCountValues:
         return KeyCounts(np.asarray(value).item().keys, counts)
 
 
-def key_weight(held: Any) -> Any:
+def key_weight(keys_of_person: Any) -> Any:
     """Return the weight of each key of a person who holds so many, in whole steps of 1 / `STEPS`.
 
-    It is 1 / sqrt(held), rounded down: the squares of all weights of a person sum to 1 at most.
+    It is 1 / sqrt(keys_of_person), rounded down: the squares of all weights of a person sum to 1
+    at most.
     """
-    return np.floor(STEPS / np.sqrt(held)).astype(np.int64)
+    return np.floor(STEPS / np.sqrt(keys_of_person)).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

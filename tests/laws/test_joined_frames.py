@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from algorithms.frames import Category, Number, Schema, count, mean, sum_
+from algorithms.frames import Category, Number, Schema, count, join_private, mean, sum_
 from algorithms.frames.cells import table_shape
 from algorithms.frames.queries import FrameQuery
 
@@ -42,7 +42,7 @@ def joins(seed):
     relation = ["add-remove", "replace-one"][seed % 2]
     first = Schema(VISITS, "id", rows[0], relation, order="hash")
     second = Schema(OWNERS, "own", rows[1], relation, order="hash")
-    return first.join_private(second, ["shop", {"id": "own"}][seed % 3 == 0], keep)
+    return join_private(first, second, ["shop", {"id": "own"}][seed % 3 == 0], keep)
 
 
 def tables(rng, persons, sizes, shops, nurses):

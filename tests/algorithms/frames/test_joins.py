@@ -23,6 +23,8 @@ from algorithms.frames import (
     bounds,
     col,
     count,
+    join_private,
+    join_public,
     mean,
     median,
     persons,
@@ -83,8 +85,8 @@ VISITS = {"cost": Number(0, 50)}
 
 
 def with_public(**facts):
-    joined = Schema(VISITS, **facts).join_public(SHOPS, on="shop")
-    joined = joined.join_public(SIZES, on="code", columns={"size": Integer(0, 50, missing=3)})
+    joined = join_public(Schema(VISITS, **facts), SHOPS, on="shop")
+    joined = join_public(joined, SIZES, on="code", columns={"size": Integer(0, 50, missing=3)})
     return joined.derive(paid=col("cost") * col("rent"), unknown=col("region").is_null())
 
 
@@ -142,9 +144,9 @@ def test_a_public_join_moves_no_sensitivity_and_no_plan():
 
 A = Schema(VISITS, "id", 2, order="time")
 B = Schema({"age": Number(0, 100), "job": Category(["cook", "nurse"])}, "own", 3, order="hash")
-BY_SHOP = A.join_private(B, on="shop", rows_per_key=(9, 4))
-BY_PERSON = A.join_private(B, on={"id": "own"}, rows_per_key=(2, 3))
-BY_BOTH = A.join_private(B, on={"id": "own", "shop": "shop"}, rows_per_key=(2, 1))
+BY_SHOP = join_private(A, B, on="shop", rows_per_key=(9, 4))
+BY_PERSON = join_private(A, B, on={"id": "own"}, rows_per_key=(2, 3))
+BY_BOTH = join_private(A, B, on={"id": "own", "shop": "shop"}, rows_per_key=(2, 1))
 OF_JOINED = [
     count(epsilon=1.0), sum_("cost", where=col("age") > 30, by="job", epsilon=1.0),
     mean("age", epsilon=1.0), variance("cost", rho=0.5), median("age", epsilon=1.0),
@@ -186,7 +188,7 @@ def first_rows(table, person, order, rows):
 def test_so_many_rows_of_each_key_are_joined(engine, keep, rows):
     first = Schema(VISITS, "id", rows, order="time")
     second = Schema({"age": Number(0, 100)}, order=None)
-    joined = first.join_private(second, on="shop", rows_per_key=keep)
+    joined = join_private(first, second, on="shop", rows_per_key=keep)
     query = count(where=(col("cost") >= 0) & (col("age") >= 0), epsilon=1.0)
     left = first_rows(TABLE, "id", "time", rows)["shop"].value_counts().clip(upper=keep[0])
     right = owners().to_pandas().dropna(subset=["shop", "age"])["shop"].value_counts()
@@ -196,8 +198,11 @@ def test_so_many_rows_of_each_key_are_joined(engine, keep, rows):
 
 @pytest.mark.parametrize("engine", ["pandas", "DuckDB"])
 def test_a_join_on_persons_is_that_of_their_rows(engine):
-    wide = Schema(VISITS, "id", 50, order="time").join_private(
-        Schema(B.columns, "own", 50, order="hash"), on={"id": "own"}, rows_per_key=(50, 50)
+    wide = join_private(
+        Schema(VISITS, "id", 50, order="time"),
+        Schema(B.columns, "own", 50, order="hash"),
+        on={"id": "own"},
+        rows_per_key=(50, 50),
     )
     frames = two(engine, TABLE, owners())
     merged = TABLE.to_pandas().merge(owners().to_pandas(), left_on="id", right_on="own")
@@ -212,8 +217,11 @@ def test_a_join_on_persons_is_that_of_their_rows(engine):
 def test_what_a_person_moves_follows_from_both_tables():
     assert BY_SHOP.rows_per_person == 2 * 4 + 3 * 9
     assert BY_PERSON.rows_per_person == min(2 * 3, 3 * 2)
-    exchanged = Schema(VISITS, "id", 2, "replace-one").join_private(
-        Schema(B.columns, "own", 3, "replace-one"), on="shop", rows_per_key=(9, 4)
+    exchanged = join_private(
+        Schema(VISITS, "id", 2, "replace-one"),
+        Schema(B.columns, "own", 3, "replace-one"),
+        on="shop",
+        rows_per_key=(9, 4),
     )
     assert exchanged.rows_per_person == 2 * BY_SHOP.rows_per_person
     plain = Schema(BY_SHOP.columns, "id", 35, "replace-one")
@@ -253,7 +261,7 @@ def test_no_person_moves_joined_sums_by_more_than_is_declared(engine, relation):
         rows, keep = rng.integers(1, 4, 2).tolist(), tuple(rng.integers(1, 6, 2).tolist())
         first = Schema(VISITS, "id", rows[0], relation, order="time")
         second = Schema(B.columns, "own", rows[1], relation, order="hash")
-        schema = first.join_private(second, on=on_columns, rows_per_key=keep)
+        schema = join_private(first, second, on=on_columns, rows_per_key=keep)
         others = visits(40, 9, int(rng.integers(99)), 100), owners(20, 9, 3, 100)
         pair = []
         for who in (7, 8 if relation == "replace-one" else None):
@@ -294,7 +302,7 @@ def test_joins_in_words():
     words = count(epsilon=1.0).explain(BY_SHOP)
     assert "joined on shop: of a key the first 9 and 4 rows; a person exchanges 35 joined" in words
     assert "one person more or less (column 'id' of the first table, column 'own' of" in words
-    assert hash(BY_SHOP) == hash(A.join_private(B, on="shop", rows_per_key=(9, 4)))
+    assert hash(BY_SHOP) == hash(join_private(A, B, on="shop", rows_per_key=(9, 4)))
     assert BY_SHOP != BY_PERSON
 
 
@@ -310,40 +318,40 @@ STRANGE = pd.DataFrame({"shop": ["a", "a"], "x": [1, 2], "y": ["u", "v"], "z": [
 
 
 @pytest.mark.parametrize(("make", "words"), [
-    (lambda: A.join_public(STRANGE, "shop"), "in one row of the table"),
-    (lambda: A.join_public(STRANGE, "shp"), "did you mean 'shop'"),
-    (lambda: A.join_public(STRANGE, 3), "the name of a column"),
-    (lambda: A.join_public([1], "shop"), "a data frame of pandas"),
-    (lambda: A.join_public(STRANGE, "big"), r"below 2\^53"),
-    (lambda: A.join_public(STRANGE, "z"), "that has a key for each row"),
-    (lambda: A.join_public(STRANGE, "x", ["z"]), "gives its kind"),
-    (lambda: A.join_public(STRANGE, "x", ["when"]), "gives its kind"),
-    (lambda: A.join_public(STRANGE, "x", {"y": Key()}), "a Flag or a Category"),
-    (lambda: A.join_public(STRANGE, "x", {"y": Category(["w"])}), "with values for keys"),
-    (lambda: A.join_public(STRANGE, "x", ["x"]), "other than 'x'"),
-    (lambda: A.join_public(SHOPS, "shop").join_public(SHOPS, "shop"), "that the schema has"),
+    (lambda: join_public(A, STRANGE, "shop"), "in one row of the table"),
+    (lambda: join_public(A, STRANGE, "shp"), "did you mean 'shop'"),
+    (lambda: join_public(A, STRANGE, 3), "the name of a column"),
+    (lambda: join_public(A, [1], "shop"), "a data frame of pandas"),
+    (lambda: join_public(A, STRANGE, "big"), r"below 2\^53"),
+    (lambda: join_public(A, STRANGE, "z"), "that has a key for each row"),
+    (lambda: join_public(A, STRANGE, "x", ["z"]), "gives its kind"),
+    (lambda: join_public(A, STRANGE, "x", ["when"]), "gives its kind"),
+    (lambda: join_public(A, STRANGE, "x", {"y": Key()}), "a Flag or a Category"),
+    (lambda: join_public(A, STRANGE, "x", {"y": Category(["w"])}), "with values for keys"),
+    (lambda: join_public(A, STRANGE, "x", ["x"]), "other than 'x'"),
+    (lambda: join_public(join_public(A, SHOPS, "shop"), SHOPS, "shop"), "that the schema has"),
     (PUBLIC.to_toml, "without derived and joined columns"),
     (BY_SHOP.to_toml, "of one table: write both before"),
-    (lambda: BY_SHOP.join_public(SHOPS, "shop"), "before"),
-    (lambda: A.join_private(A, "id", **FEW), "with other columns"),
-    (lambda: A.join_private(B, [], **FEW), "a name of columns"),
-    (lambda: A.join_private(B, "shop", 3), "a pair, one for each table"),
-    (lambda: A.join_private(B, "shop", (0, 1)), "rows_per_key must be"),
-    (lambda: A.join_private(B, "shop", (True, 1)), "rows_per_key must be"),
-    (lambda: A.join_private(B, "shop", (2**19, 2**19)), "rows_per_person must be"),
-    (lambda: A.join_private("B", "shop", **FEW), "the Schema of the second table"),
-    (lambda: A.join_private(Schema(B.columns, "own", relation="replace-one"), "shop", **FEW),
+    (lambda: join_public(BY_SHOP, SHOPS, "shop"), "before"),
+    (lambda: join_private(A, A, "id", **FEW), "with other columns"),
+    (lambda: join_private(A, B, [], **FEW), "a name of columns"),
+    (lambda: join_private(A, B, "shop", 3), "a pair, one for each table"),
+    (lambda: join_private(A, B, "shop", (0, 1)), "rows_per_key must be"),
+    (lambda: join_private(A, B, "shop", (True, 1)), "rows_per_key must be"),
+    (lambda: join_private(A, B, "shop", (2**19, 2**19)), "rows_per_person must be"),
+    (lambda: join_private(A, "B", "shop", **FEW), "the Schema of the second table"),
+    (lambda: join_private(A, Schema(B.columns, "own", relation="replace-one"), "shop", **FEW),
      "'add-remove', as there"),
-    (lambda: BY_SHOP.join_private(B, "shop", **FEW), "of a single table"),
-    (lambda: A.join_private(Schema({"c": Key()}, "own"), "shop", **FEW), "a Category in a join"),
-    (lambda: A.join_private(Schema(B.columns, "own", groups_per_person=2), "shop", **FEW),
+    (lambda: join_private(BY_SHOP, B, "shop", **FEW), "of a single table"),
+    (lambda: join_private(A, Schema({"c": Key()}, "own"), "shop", **FEW), "a Category in a join"),
+    (lambda: join_private(A, Schema(B.columns, "own", groups_per_person=2), "shop", **FEW),
      "rows_per_person bounds"),
     (asked(persons(epsilon=1.0), BY_SHOP), "joined on the persons of both tables too"),
     (asked(top_k("job", 1, epsilon=1.0), BY_SHOP), "joined on the persons of both tables too"),
-    (asked(count(epsilon=1.0), A), "of two private tables Schema.join_private"),
+    (asked(count(epsilon=1.0), A), "of two private tables join_private"),
     (asked(count(epsilon=1.0), BY_SHOP, on("polars", TABLE)), "a ledger on both tables"),
-    (asked(count(epsilon=1.0), A.join_private(B, "shp", **FEW)), "did you mean 'shop'"),
-    (asked(count(epsilon=1.0), A.join_private(B, {"shop": "age"}, **FEW)), "of a type that is"),
+    (asked(count(epsilon=1.0), join_private(A, B, "shp", **FEW)), "did you mean 'shop'"),
+    (asked(count(epsilon=1.0), join_private(A, B, {"shop": "age"}, **FEW)), "of a type that is"),
     (asked(count("new", epsilon=1.0), BY_SHOP.with_columns({"new": Number(0, 1)})),
      "of one of the tables when they were joined"),
     (lambda: Filter({"a": on("polars", TABLE), "b": TABLE}, Budget(1.0)), "of one library"),
