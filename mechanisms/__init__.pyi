@@ -15,9 +15,7 @@ from .discrete_gaussian import DiscreteGaussian as DiscreteGaussian
 from .discrete_laplace import DiscreteLaplace as DiscreteLaplace
 from .exponential import Exponential as Exponential
 from .gaussian import Gaussian as Gaussian
-from .gaussian_partition_selection import (
-    GaussianPartitionSelection as GaussianPartitionSelection,
-)
+from .gaussian_partition_selection import GaussianPartitionSelection as GaussianPartitionSelection
 from .hadamard_response import HadamardResponse as HadamardResponse
 from .hemisphere import HemisphereL2 as HemisphereL2
 from .laplace import Laplace as Laplace

@@ -92,7 +92,13 @@ class Chunks:
         return hasattr(first_array(self._no_rows), "tocsr")
 
     def fresh(self) -> Any:
-        """Return what a query reads: arrays of few users that are read once, else these chunks."""
+        """Return what a query reads.
+
+        Returns
+        -------
+        numpy.ndarray, scipy.sparse.spmatrix, tuple or Chunks
+            Arrays of few users, which are read once; else these chunks.
+        """
         size = math.prod(self.shape) * np.dtype(float).itemsize
         if not self.takes_arrays or not self.restarts or size > HELD_BYTES:
             return self

@@ -140,7 +140,7 @@ def best_steps(spectra: Sequence[Array], prospect: Prospect, least_ridge: float)
     losses = np.array(
         [
             np.mean(
-                [expected_losses(one, prospect, ridge, averaged, travels) for one in spectra],
+                [expected_losses(values, prospect, ridge, averaged, travels) for values in spectra],
                 axis=0,
             )
             for ridge, averaged in candidates

@@ -72,7 +72,8 @@ def select_cases(names: Sequence[str], every: list[Any] | None = None) -> list[A
         if not named:
             subject_names = sorted({case.subject.split("(")[0] for case in every})
             meant = nearest_name(name, subject_names)
-            shown = f"such as {subject_names[0]!r}" if meant is None else f"did you mean {meant!r}?"
+            shown = f"such as {subject_names[0]!r}" if subject_names else "of what is installed"
+            shown = shown if meant is None else f"did you mean {meant!r}?"
             raise ParameterError("NAME", name, f"(part of) the name of a subject, {shown}{hint}")
         selected += [case for case in named if case not in selected]
     return [case for case in every if case in selected]

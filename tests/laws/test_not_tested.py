@@ -161,7 +161,8 @@ def test_a_finding_shows_the_kinds_in_one_line():
     found = audit(noisy, PAIR, 1.0, **FEW)
     kinds = kinds_of(found.not_tested)
     assert kinds == "low bits, timing, other pairs, side effects"
-    assert repr(found).endswith(f"40 runs; not tested: {kinds}>")
+    assert "40 runs; too few runs to see half of Laplace noise" in repr(found)
+    assert repr(found).endswith(f"; not tested: {kinds}>")
     assert kinds in str(found)
     with pytest.raises(AssertionError, match=f"Not tested: {kinds}"):
         assert_private(lambda value, rng: value, PAIR, 1.0, runs=200)

@@ -12,13 +12,14 @@ from pathlib import Path
 from statsmodels.stats.proportion import proportion_confint
 
 from tests.mutation.running import ROOT
+from tests.mutation.sampling import PACKAGES
 
 JUDGED = Path(__file__).parent / "judged.toml"
 PAGE = ROOT / "docs" / "testing.md"
 START, END = "<!-- written by make mutants -->", "<!-- end of what make mutants writes -->"
 AIM = 0.85
 CONFIDENCE = 0.95
-MOST_COMMITS = 300  # since the score of the page was measured
+MOST_COMMITS = 300  # that changed the program since the score of the page was measured
 WRITTEN = re.compile(r"at commit ([0-9a-f]{7,40})")
 
 
@@ -65,13 +66,15 @@ def git(*words):
 
 
 def commits_since(page):
-    """How many commits came after the one that a page names; None where the history is not here.
+    """How many commits changed the program after the one that a page names.
 
+    None where the history is not here.  Commits of documents and tests alone are not counted: the
+    score is of the program.
     Infinite where the history is here, and the commit is not in it.
     """
     words = re.sub(r"\s+", " ", page.partition(START)[2].partition(END)[0])
     named = WRITTEN.search(words)
-    count = git("rev-list", "--count", f"{named[1]}..HEAD") if named else ""
+    count = git("rev-list", "--count", f"{named[1]}..HEAD", "--", *PACKAGES) if named else ""
     if count:
         return int(count)
     return math.inf if git("rev-parse", "--is-shallow-repository") == "false" else None

@@ -151,7 +151,7 @@ def test_a_window_keeps_what_a_larger_budget_gave_it(sqlite_book, clock):
         assert [line.epsilon for line in book.history("d", last=2)] == [1.0, 0.0]
         page = history_page(status, book.history("d"), "b.db")
         rows = Checked(page).cells
-        at = next(i for i, cell in enumerate(rows) if cell.strip() == repr(QUARTER))
+        at = next(i for i, cell in enumerate(rows) if cell.strip() == "Laplace")
         assert rows[at + 4].strip() == "2"  # of half an epsilon, none carried over
         heights = page.split('class="spent" d="')[1].split('"')[0].split("V")[1:]
         assert min(float(one.split("H")[0]) for one in heights) >= 14  # none is cut off at the top

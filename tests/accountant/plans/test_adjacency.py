@@ -35,11 +35,13 @@ from accountant.plans.adjacency import Adjacency, check_relation
 from algorithms import (
     FrankWolfe,
     GaussianFrankWolfe,
+    PrivateGeneralizedLinearModel,
     PrivateLasso,
     PrivateLinearRegression,
     PrivateLogisticLasso,
     PrivateLogisticRegression,
     PrivateQuantiles,
+    PrivateScaler,
     PrivateTopK,
 )
 from audits import Box, candidate_pairs, probe_sensitivity, search_pairs
@@ -191,8 +193,9 @@ def test_estimators_take_them_and_give_back_what_was_given(given):
 
 def test_the_default_of_an_estimator_is_the_word_it_was():
     takers = [
-        FrankWolfe, GaussianFrankWolfe, PrivateLasso, PrivateLinearRegression,
-        PrivateLogisticLasso, PrivateLogisticRegression, PrivateQuantiles, PrivateTopK,
+        FrankWolfe, GaussianFrankWolfe, PrivateGeneralizedLinearModel, PrivateLasso,
+        PrivateLinearRegression, PrivateLogisticLasso, PrivateLogisticRegression, PrivateQuantiles,
+        PrivateScaler, PrivateTopK,
     ]  # fmt: skip
     every = [getattr(algorithms, name) for name in algorithms.__all__]
     classes = [one for one in every if isinstance(one, type)]

@@ -352,10 +352,10 @@ CENTRAL_FITS = {
     "lasso": PrivateLasso(1.0, 1e-5, method="descent", random_state=0),
     "frank-wolfe": PrivateLasso(1.0, 1e-5, rounds=3, random_state=0),
     "erm": SparseERM(
-        epsilon=1.0, delta=1e-5, sparsity=2, rounds=5, classes=[-1, 1], random_state=0
+        epsilon=1.0, delta=1e-5, sparsity=2, rounds=5, classes=[-1.0, 1.0], random_state=0
     ),
     "sampled": SparseERM(
-        epsilon=1.0, delta=1e-5, sparsity=2, rounds=5, rate=0.5, classes=[-1, 1], random_state=0
+        epsilon=1.0, delta=1e-5, sparsity=2, rounds=5, rate=0.5, classes=[-1.0, 1.0], random_state=0
     ),
 }
 

@@ -128,7 +128,7 @@ def test_an_error_on_a_machine_does_not_travel(kind):
     assert encode_own_vote(fails, 3.25) == bytes([FAILED])
     with pytest.raises(ParameterError) as caught:
         vote(estimator=fails).fit(MACHINES)
-    assert str(caught.value).startswith("machines must be such that more than half")
+    assert str(caught.value).startswith("SignVote: machines must be such that more than half")
     assert "40 failed; 40 bytes" in str(caught.value)
     assert caught.value.__context__ is None
 
