@@ -123,4 +123,4 @@ def test_a_plain_question_finds_a_page_that_answers_it(site, browser):
     server.shutdown()
     server.server_close()
     assert len(QUESTIONS) == 40
-    assert len(missed) <= 2, missed
+    assert len(missed) <= 1, missed
