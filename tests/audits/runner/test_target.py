@@ -150,7 +150,8 @@ def test_a_function_is_audited(name, status, folder, capfd):
     assert main(words(name, "--json", "r.json")) == status
     shown = capfd.readouterr()
     assert "LOUD" not in shown.out + shown.err
-    assert shown.err == ""
+    # a slow machine is told how long it takes
+    assert all(line.startswith("about ") for line in shown.err.splitlines())
     (row,) = json.loads((folder / "r.json").read_text())["findings"]
     assert (row["subject"], row["kind"]) == (name, "target")
     assert row["outcome"] == ("falsified" if status else "survived")
