@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from algorithms.frames.rows import Reading
 from algorithms.frames.schema import ROWS, Schema, near
 from algorithms.frames.sources import Source, prepared
 
+INNER_NAMES = re.compile(r"(key |missing n)\d+")  # of columns that a join adds to its tables
 EXACT_WHOLE = 2**53  # keys beyond it may be one float
 
 
@@ -141,9 +143,7 @@ def join_private(
     joined = private_join(schema, other, pairs, (limits[0], limits[1]))
     return Schema(
         {**schema.columns, **other.columns},
-        schema.person if joined.by_person else None,
-        joined.rows_per_person,
-        schema.relation,
+        *joined.person_facts,
         formulas={**schema.formulas, **other.formulas},
         joined=joined,
     )
@@ -281,6 +281,32 @@ class PrivateJoin:
         persons = 2 if left_schema.relation is Adjacency.REPLACE_ONE else 1
         return persons * (of_left + of_right)
 
+    @property
+    def person_facts(self) -> tuple[str | None, int, Adjacency]:
+        """The column of persons, how many joined rows a person moves, and the relation."""
+        first_schema = self.schemas[0]
+        person = first_schema.person if self.by_person else None
+        return person, self.rows_per_person, first_schema.relation
+
+    def check_schema(self, joined: Schema) -> None:
+        """Refuse a schema of joined rows that would bound less than a person moves.
+
+        Parameters
+        ----------
+        joined : Schema
+            Of the joined rows.
+        """
+        facts = (joined.person, joined.rows_per_person, joined.relation)
+        if facts != self.person_facts or joined.order or joined.groups_per_person:
+            allowed = "those of the joined tables: join_private gives them"
+            raise ParameterError("person, rows_per_person, relation", facts, allowed)
+        for column, kind in joined.columns.items():
+            if isinstance(kind, Key):
+                allowed = "a Category in a join of private tables, or a column of on= alone"
+                raise ParameterError(f"column {column!r}", kind, allowed)
+            if INNER_NAMES.fullmatch(column):
+                raise ParameterError("column", column, "of another name: joins have such names")
+
     def side(self, side: int, joined: Schema) -> Schema:
         """Return the schema of one of the tables, with the kinds that the joined rows have.
 
@@ -361,10 +387,6 @@ def private_join(
         if schema.groups_per_person is not None:
             allowed = "left out in a join: rows_per_person bounds the rows of a person"
             raise ParameterError("groups_per_person", schema.groups_per_person, allowed)
-        for column, kind in schema.columns.items():
-            if isinstance(kind, Key):
-                allowed = "a Category in a join of private tables, or a column of on= alone"
-                raise ParameterError(f"column {column!r}", kind, allowed)
     shared_columns = sorted(set(left.columns) & set(right.columns))
     if shared_columns:
         raise ParameterError(
