@@ -34,6 +34,7 @@ class FrameFacts(NamedTuple):
     types: Mapping[str, str]
     ordered: bool = True  # whether its rows have an order
     tables: Mapping[str, FrameFacts] = MappingProxyType({})  # of frames that are held together
+    joinable: bool = True  # whether one query of the engine can read all of them
 
 
 def is_frame(data: Any) -> bool:
@@ -171,8 +172,28 @@ class FrameTables:
         if len({facts.backend for facts in tables.values()}) > 1:
             backends = [facts.backend for facts in tables.values()]
             raise ParameterError(argument, backends, "frames of one library")
-        self.facts: FrameFacts = first_frame.facts._replace(tables=MappingProxyType(tables))
+        self.facts: FrameFacts = first_frame.facts._replace(
+            tables=MappingProxyType(tables), joinable=self._are_joinable()
+        )
         self.shape: tuple[int, int] = first_frame.shape
+
+    def _are_joinable(self) -> bool:
+        """Return whether one query can read all lazy frames: their engines may be others."""
+        if not all(isinstance(frame, LazyRows) for frame in self._held.values()):
+            return True
+        import narwhals as nw
+
+        first, *others = [
+            nw.from_native(frame.fresh()).head(0).select(nw.lit(0).alias(f"column {index}"))
+            for index, frame in enumerate(self._held.values())
+        ]
+        try:
+            for other in others:
+                first = first.join(other, how="cross")
+            first.collect()
+        except Exception:  # each engine has errors of its own for frames of another connection
+            return False
+        return True
 
     def fresh(self) -> dict[str, Any]:
         """Return the frames for one query."""

@@ -28,7 +28,7 @@ from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
-from algorithms.frames.columns.kinds import DROP, ColumnKind
+from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
 from algorithms.frames.columns.labels import Category, Flag
 from algorithms.frames.columns.lookups import JoinKey, LookedUp
 from algorithms.frames.columns.numbers import WHOLE_BOUND, Integer, Number
@@ -37,6 +37,8 @@ from algorithms.frames.schema import ROWS, Schema, near
 from algorithms.frames.sources import Source, prepared
 
 INNER_NAMES = re.compile(r"(key |missing n)\d+")  # of columns that a join adds to its tables
+# Types of persons that are equal where their names are: times have units besides.
+PERSON_TYPES = re.compile(rf"(u?int|{TEXTS}|date)(8|16|32|64)?")
 EXACT_WHOLE = 2**53  # keys beyond it may be one float
 
 
@@ -350,9 +352,12 @@ class PrivateJoin:
             own_names = [name for name in names if name in schema.columns]
             schema.check_frame(table, [*self.keys, *own_names])
         types = {t.types[s.person] for s, t in zip(self.schemas, tables, strict=True) if s.person}
-        if self.by_person and len(types) > 1:
-            allowed = "of one type in both tables, as they are joined by it"
+        named = [word for word in types if not PERSON_TYPES.fullmatch(word.lower())]
+        if self.by_person and (len(types) > 1 or named):
+            allowed = "of whole numbers, texts or dates, of one type in both tables joined by it"
             raise ParameterError("person", sorted(types), allowed)
+        if facts is not None and not facts.joinable:
+            raise ParameterError("ledger", "tables", "tables that one connection can join")
 
     @property
     def owners(self) -> str:

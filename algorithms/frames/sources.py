@@ -185,7 +185,7 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
         # What is found for texts of Arrow would be numbers of Arrow, which lack them too.
         return nw.from_native(series.to_native().astype(object), series_only=True)
     if kind is None or not kind.numeric or backend.is_polars():
-        return series
+        return long_texts(series) if isinstance(kind, JoinKey) else series
     if isinstance(kind, Date):
         if backend.is_pyarrow():
             return series
@@ -197,6 +197,14 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
         return nw.from_native(column.cast("float64", safe=False), series_only=True)
     floats = series.cast(nw.Float64).to_numpy()
     return nw.new_series(series.name, floats, nw.Float64, backend=backend)
+
+
+def long_texts(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Return keys of Arrow as texts of one type: Arrow joins no others."""
+    if not series.implementation.is_pyarrow():
+        return series
+    native = dictionary_values(series).to_native()
+    return nw.from_native(native.cast("large_string"), series_only=True)
 
 
 def dictionary_values(series: nw.Series[Any]) -> nw.Series[Any]:
