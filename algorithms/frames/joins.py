@@ -132,12 +132,16 @@ def join_private(
       DiscreteLaplace noise of scale 3 rows
       costs epsilon 1
     """  # noqa: E501
-    if not isinstance(other, Schema):
-        raise ParameterError("other", type(other), "the Schema of the second table")
+    for argument, given in (("schema", schema), ("other", other)):
+        if not isinstance(given, Schema):
+            raise ParameterError(argument, type(given), "the Schema of a table")
     names = [on] if isinstance(on, str) else on
-    pairs = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+    listed = list(names) if isinstance(names, Sequence | Mapping) else []
     allowed = "a name of columns, a list of them, or a dict from one table to the other"
-    if not pairs or not all(isinstance(name, str) for pair in pairs.items() for name in pair):
+    if not listed or not all(isinstance(name, str) for name in listed):
+        raise ParameterError("on", on, allowed)
+    pairs = dict(names) if isinstance(names, Mapping) else dict(zip(listed, listed, strict=True))
+    if not all(isinstance(name, str) for name in pairs.values()):
         raise ParameterError("on", on, allowed)
     if not isinstance(rows_per_key, tuple | list) or len(rows_per_key) != 2:
         raise ParameterError("rows_per_key", rows_per_key, "a pair, one for each table: (3, 1)")

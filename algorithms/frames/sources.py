@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -28,13 +27,12 @@ from accountant.errors import PrivateValueError
 from accountant.ledger.frames import is_partitioned
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
-from algorithms.frames.columns.kinds import ColumnKind
+from algorithms.frames.columns.kinds import SURROGATES, ColumnKind
 from algorithms.frames.columns.lookups import JoinKey, LookedUp
 from algorithms.frames.formulas import MISSING, Formula
 from algorithms.frames.rows import ORDER, PERSON, PLACE, RANK, Reading, first_rows, typed
 from algorithms.frames.schema import HASH, Schema
 
-SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 COUNT = "count"  # the column of how many rows a group has
 Query = Callable[[nw.LazyFrame[Any]], nw.LazyFrame[Any]]
 Join = Callable[[nw.LazyFrame[Any], nw.LazyFrame[Any]], nw.LazyFrame[Any]]

@@ -317,6 +317,9 @@ STRANGE = pd.DataFrame({"shop": ["a", "a"], "x": [1, 2], "y": ["u", "v"], "z": [
                         "big": [2**60, 1], "when": [dt.date(2020, 1, 1)] * 2})  # fmt: skip
 
 
+HALVES = pd.DataFrame({"half": ["a", "\ud800"], "whole": ["a", "b"]}, dtype=object)
+
+
 @pytest.mark.parametrize(("make", "words"), [
     (lambda: join_public(A, STRANGE, "shop"), "in one row of the table"),
     (lambda: join_public(A, STRANGE, "shp"), "did you mean 'shop'"),
@@ -339,7 +342,14 @@ STRANGE = pd.DataFrame({"shop": ["a", "a"], "x": [1, 2], "y": ["u", "v"], "z": [
     (lambda: join_private(A, B, "shop", (0, 1)), "rows_per_key must be"),
     (lambda: join_private(A, B, "shop", (True, 1)), "rows_per_key must be"),
     (lambda: join_private(A, B, "shop", (2**19, 2**19)), "rows_per_person must be"),
-    (lambda: join_private(A, "B", "shop", **FEW), "the Schema of the second table"),
+    (lambda: join_private(A, "B", "shop", **FEW), "the Schema of a table"),
+    (lambda: join_private("A", B, "shop", **FEW), "the Schema of a table"),
+    (lambda: join_private(A, B, 5, **FEW), "a name of columns"),
+    (lambda: join_private(A, B, [["shop"]], **FEW), "a name of columns"),
+    (lambda: join_private(A, B, {"shop": 5}, **FEW), "a name of columns"),
+    (lambda: join_public(A, HALVES, "half"), "that UTF-8 can encode"),
+    (lambda: join_public(A, HALVES, "whole", {"half": Category(["\ud800"])}), "UTF-8 can encode"),
+
     (lambda: join_private(A, Schema(B.columns, "own", relation="replace-one"), "shop", **FEW),
      "'add-remove', as there"),
     (lambda: join_private(BY_SHOP, B, "shop", **FEW), "of a single table"),
