@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
@@ -173,27 +173,9 @@ class FrameTables:
             backends = [facts.backend for facts in tables.values()]
             raise ParameterError(argument, backends, "frames of one library")
         self.facts: FrameFacts = first_frame.facts._replace(
-            tables=MappingProxyType(tables), joinable=self._are_joinable()
+            tables=MappingProxyType(tables), joinable=are_joinable(self._held.values())
         )
         self.shape: tuple[int, int] = first_frame.shape
-
-    def _are_joinable(self) -> bool:
-        """Return whether one query can read all lazy frames: their engines may be others."""
-        if not all(isinstance(frame, LazyRows) for frame in self._held.values()):
-            return True
-        import narwhals as nw
-
-        first, *others = [
-            nw.from_native(frame.fresh()).head(0).select(nw.lit(0).alias(f"column {index}"))
-            for index, frame in enumerate(self._held.values())
-        ]
-        try:
-            for other in others:
-                first = first.join(other, how="cross")
-            first.collect()
-        except Exception:  # each engine has errors of its own for frames of another connection
-            return False
-        return True
 
     def fresh(self) -> dict[str, Any]:
         """Return the frames for one query."""
@@ -202,6 +184,26 @@ class FrameTables:
     def __getitem__(self, who: Any) -> NoReturn:
         allowed = "released at once: rows of several tables are not parts of one"
         raise ParameterError("mechanism", "a sample, or a part, of the rows", allowed)
+
+
+def are_joinable(held: Iterable[Any]) -> bool:
+    """Return whether one query can read all lazy frames: their engines may be others."""
+    frames = [frame.fresh() for frame in held if isinstance(frame, LazyRows)]
+    if not frames:
+        return True
+    import narwhals as nw
+
+    first, *others = [
+        nw.from_native(frame).head(0).select(nw.lit(0).alias(f"column {index}"))
+        for index, frame in enumerate(frames)
+    ]
+    try:
+        for other in others:
+            first = first.join(other, how="cross")
+        first.collect()
+    except Exception:  # each engine has errors of its own for frames of another connection
+        return False
+    return True
 
 
 def has_collation(frame: Any, name: str) -> bool:

@@ -28,7 +28,7 @@ from accountant.ledger.frames import is_partitioned
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import SURROGATES, ColumnKind
-from algorithms.frames.columns.lookups import JoinKey, LookedUp
+from algorithms.frames.columns.lookups import JoinKey
 from algorithms.frames.formulas import MISSING, Formula
 from algorithms.frames.rows import ORDER, PERSON, PLACE, RANK, Reading, first_rows, typed
 from algorithms.frames.schema import HASH, Schema
@@ -179,9 +179,14 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
     if kind is None and arrow_type is not None and series.dtype in SIGNED:
         # Numbers of Arrow in a pandas frame lack operations that a hash needs.
         return nw.from_native(series.to_native().astype("Int64"), series_only=True)
-    if isinstance(kind, LookedUp) and arrow_type is not None and not kind.numeric:
-        # What is found for texts of Arrow would be numbers of Arrow, which lack them too.
-        return nw.from_native(series.to_native().astype(object), series_only=True)
+    has_labels = kind is not None and not kind.numeric and not isinstance(kind, Key | JoinKey)
+    if has_labels and arrow_type is not None:
+        # The codes of texts of Arrow, by which rows are ordered, would be numbers of Arrow, which
+        # lack operations too.
+        import pandas as pd
+
+        texts = series.to_native().to_numpy(object, na_value=None)
+        return nw.from_native(pd.Series(texts, dtype=object), series_only=True)
     if kind is None or not kind.numeric or backend.is_polars():
         return long_texts(series) if isinstance(kind, JoinKey) else series
     if isinstance(kind, Date):
