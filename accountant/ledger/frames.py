@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
@@ -34,6 +34,7 @@ class FrameFacts(NamedTuple):
     types: Mapping[str, str]
     ordered: bool = True  # whether its rows have an order
     tables: Mapping[str, FrameFacts] = MappingProxyType({})  # of frames that are held together
+    joinable: bool = True  # whether one query of the engine can read all of them
 
 
 def is_frame(data: Any) -> bool:
@@ -171,7 +172,9 @@ class FrameTables:
         if len({facts.backend for facts in tables.values()}) > 1:
             backends = [facts.backend for facts in tables.values()]
             raise ParameterError(argument, backends, "frames of one library")
-        self.facts: FrameFacts = first_frame.facts._replace(tables=MappingProxyType(tables))
+        self.facts: FrameFacts = first_frame.facts._replace(
+            tables=MappingProxyType(tables), joinable=are_joinable(self._held.values())
+        )
         self.shape: tuple[int, int] = first_frame.shape
 
     def fresh(self) -> dict[str, Any]:
@@ -181,6 +184,26 @@ class FrameTables:
     def __getitem__(self, who: Any) -> NoReturn:
         allowed = "released at once: rows of several tables are not parts of one"
         raise ParameterError("mechanism", "a sample, or a part, of the rows", allowed)
+
+
+def are_joinable(held: Iterable[Any]) -> bool:
+    """Return whether one query can read all lazy frames: their engines may be others."""
+    frames = [frame.fresh() for frame in held if isinstance(frame, LazyRows)]
+    if not frames:
+        return True
+    import narwhals as nw
+
+    first, *others = [
+        nw.from_native(frame).head(0).select(nw.lit(0).alias(f"column {index}"))
+        for index, frame in enumerate(frames)
+    ]
+    try:
+        for other in others:
+            first = first.join(other, how="cross")
+        first.collect()
+    except Exception:  # each engine has errors of its own for frames of another connection
+        return False
+    return True
 
 
 def has_collation(frame: Any, name: str) -> bool:

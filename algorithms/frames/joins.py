@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from accountant.ledger.frames import FrameFacts
 from accountant.plans.adjacency import Adjacency
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
-from algorithms.frames.columns.kinds import DROP, ColumnKind
+from algorithms.frames.columns.kinds import DROP, TEXTS, ColumnKind
 from algorithms.frames.columns.labels import Category, Flag
 from algorithms.frames.columns.lookups import JoinKey, LookedUp
 from algorithms.frames.columns.numbers import WHOLE_BOUND, Integer, Number
@@ -35,6 +36,9 @@ from algorithms.frames.rows import Reading
 from algorithms.frames.schema import ROWS, Schema, near
 from algorithms.frames.sources import Source, prepared
 
+INNER_NAMES = re.compile(r"(key |missing n)\d+")  # of columns that a join adds to its tables
+# Types of persons that are equal where their names are: times have units besides.
+PERSON_TYPES = re.compile(rf"(u?int|{TEXTS}|date)(8|16|32|64)?")
 EXACT_WHOLE = 2**53  # keys beyond it may be one float
 
 
@@ -128,12 +132,16 @@ def join_private(
       DiscreteLaplace noise of scale 3 rows
       costs epsilon 1
     """  # noqa: E501
-    if not isinstance(other, Schema):
-        raise ParameterError("other", type(other), "the Schema of the second table")
+    for argument, given in (("schema", schema), ("other", other)):
+        if not isinstance(given, Schema):
+            raise ParameterError(argument, type(given), "the Schema of a table")
     names = [on] if isinstance(on, str) else on
-    pairs = dict(names) if isinstance(names, Mapping) else {name: name for name in names}
+    listed = list(names) if isinstance(names, Sequence | Mapping) else []
     allowed = "a name of columns, a list of them, or a dict from one table to the other"
-    if not pairs or not all(isinstance(name, str) for pair in pairs.items() for name in pair):
+    if not listed or not all(isinstance(name, str) for name in listed):
+        raise ParameterError("on", on, allowed)
+    pairs = dict(names) if isinstance(names, Mapping) else dict(zip(listed, listed, strict=True))
+    if not all(isinstance(name, str) for name in pairs.values()):
         raise ParameterError("on", on, allowed)
     if not isinstance(rows_per_key, tuple | list) or len(rows_per_key) != 2:
         raise ParameterError("rows_per_key", rows_per_key, "a pair, one for each table: (3, 1)")
@@ -141,9 +149,7 @@ def join_private(
     joined = private_join(schema, other, pairs, (limits[0], limits[1]))
     return Schema(
         {**schema.columns, **other.columns},
-        schema.person if joined.by_person else None,
-        joined.rows_per_person,
-        schema.relation,
+        *joined.person_facts,
         formulas={**schema.formulas, **other.formulas},
         joined=joined,
     )
@@ -281,6 +287,32 @@ class PrivateJoin:
         persons = 2 if left_schema.relation is Adjacency.REPLACE_ONE else 1
         return persons * (of_left + of_right)
 
+    @property
+    def person_facts(self) -> tuple[str | None, int, Adjacency]:
+        """The column of persons, how many joined rows a person moves, and the relation."""
+        first_schema = self.schemas[0]
+        person = first_schema.person if self.by_person else None
+        return person, self.rows_per_person, first_schema.relation
+
+    def check_schema(self, joined: Schema) -> None:
+        """Refuse a schema of joined rows that would bound less than a person moves.
+
+        Parameters
+        ----------
+        joined : Schema
+            Of the joined rows.
+        """
+        facts = (joined.person, joined.rows_per_person, joined.relation)
+        if facts != self.person_facts or joined.order or joined.groups_per_person:
+            allowed = "those of the joined tables: join_private gives them"
+            raise ParameterError("person, rows_per_person, relation", facts, allowed)
+        for column, kind in joined.columns.items():
+            if isinstance(kind, Key):
+                allowed = "a Category in a join of private tables, or a column of on= alone"
+                raise ParameterError(f"column {column!r}", kind, allowed)
+            if INNER_NAMES.fullmatch(column):
+                raise ParameterError("column", column, "of another name: joins have such names")
+
     def side(self, side: int, joined: Schema) -> Schema:
         """Return the schema of one of the tables, with the kinds that the joined rows have.
 
@@ -324,9 +356,12 @@ class PrivateJoin:
             own_names = [name for name in names if name in schema.columns]
             schema.check_frame(table, [*self.keys, *own_names])
         types = {t.types[s.person] for s, t in zip(self.schemas, tables, strict=True) if s.person}
-        if self.by_person and len(types) > 1:
-            allowed = "of one type in both tables, as they are joined by it"
+        named = [word for word in types if not PERSON_TYPES.fullmatch(word.lower())]
+        if self.by_person and (len(types) > 1 or named):
+            allowed = "of whole numbers, texts or dates, of one type in both tables joined by it"
             raise ParameterError("person", sorted(types), allowed)
+        if facts is not None and not facts.joinable:
+            raise ParameterError("ledger", "tables", "tables that one connection can join")
 
     @property
     def owners(self) -> str:
@@ -361,10 +396,6 @@ def private_join(
         if schema.groups_per_person is not None:
             allowed = "left out in a join: rows_per_person bounds the rows of a person"
             raise ParameterError("groups_per_person", schema.groups_per_person, allowed)
-        for column, kind in schema.columns.items():
-            if isinstance(kind, Key):
-                allowed = "a Category in a join of private tables, or a column of on= alone"
-                raise ParameterError(f"column {column!r}", kind, allowed)
     shared_columns = sorted(set(left.columns) & set(right.columns))
     if shared_columns:
         raise ParameterError(

@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, cast
 
@@ -102,18 +103,19 @@ def selections_of(
         allowed = f"given, with a delta: which keys of {key!r} exist is private"
         raise ParameterError("epsilon", epsilon, allowed)
     keys_each = keys_per_person(key, schema)
-    once = best_partition_selection(SHARE * epsilon, delta, keys_each, schema.relation)
-    if not in_rounds or keys_each == 1:
-        return (once,)
     persons = 2 if schema.relation is Adjacency.REPLACE_ONE else 1
-    rounds = min(
-        (
-            rounds_of(SHARE * epsilon, delta, keys_each, persons, own_share)
-            for own_share in OWN_SHARES
-        ),
-        key=lambda selections: persons_needed(selections[-1]),
-    )
-    return rounds if persons_needed(rounds[-1]) <= persons_needed(once) else (once,)
+    shares = OWN_SHARES if in_rounds and keys_each > 1 else ()
+    selections: list[tuple[KeySelection, ...]] = []
+    for own_share in shares:
+        with suppress(ParameterError):  # their noise may be beyond its bounds
+            selections.append(rounds_of(SHARE * epsilon, delta, keys_each, persons, own_share))
+    try:
+        once = best_partition_selection(SHARE * epsilon, delta, keys_each, schema.relation)
+        selections.append((once,))
+    except ParameterError:
+        if not selections:
+            raise
+    return min(selections, key=lambda steps: persons_needed(steps[-1]))
 
 
 @lru_cache(maxsize=256)

@@ -86,9 +86,9 @@ class FrameQuery(Question[Answer]):
     def _check_own(self, schema: Schema) -> None:
         """Refuse a column of a kind that the statistic cannot be asked of."""
         self.statistic.check(schema)
-        unit = self.statistic.largest_weight(schema) * self.statistic.basis(schema, "laplace").unit
+        unit = self.statistic.basis(schema, "laplace").unit  # it has the largest weight in it
         if not 0 < unit < math.inf:
-            allowed = "with bounds on weights and numbers whose product is below 1e300"
+            allowed = "with bounds on weights and numbers whose product is from 1e-290 to 1e300"
             raise ParameterError("weighted_by", self.statistic.weight, allowed)
 
     def weighted_by(self, column: str) -> FrameQuery:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.errors import ParameterError, PrivateValueError, UnsupportedPlan
 from accountant.ledger.frames import FrameFacts
 from accountant.ledger.gate import Gate
 from accountant.plans.parallel import Stated
@@ -23,6 +23,7 @@ from algorithms.frames.columns.numbers import Number
 from algorithms.frames.conditions import Condition
 from algorithms.frames.guarantees import Guarantee
 from algorithms.frames.schema import HASH, Schema
+from mechanisms.gaussian_partition_selection import GaussianPartitionSelection
 
 BY_KEYS = "count, sum_, mean, variance and quantiles"  # questions that can group by private keys
 Released = TypeVar("Released")
@@ -205,8 +206,11 @@ class Question(ABC, Generic[Released]):
         steps = list(plan.leaves())
         with ledger.answering(str(self)):
             if isinstance(plan.part, Sequential):
-                with ledger.reserving(plan, label):
-                    return self._released(ledger, schema, steps, facts, None)
+                try:
+                    with ledger.reserving(plan, label):
+                        return self._released(ledger, schema, steps, facts, None)
+                except UnsupportedPlan as error:
+                    raise unsupported(error, steps) from None
             return self._released(ledger, schema, steps, facts, label)
 
     @property
@@ -278,6 +282,14 @@ class Question(ABC, Generic[Released]):
         """Return the question in words, with its cells and its condition."""
         question += f" by {', '.join(map(str, self.keys))}" if self.keys else ""
         return question + ("" if self.where is None else f" where {self.where!r}")
+
+
+def unsupported(error: UnsupportedPlan, steps: list[Any]) -> UnsupportedPlan:
+    """Return the error that says what a filter takes in place of rounds of selections of keys."""
+    if not any(isinstance(step, GaussianPartitionSelection) for step in steps):
+        return error
+    instead = 'noise="laplace" asks for one selection, which a filter of notion="pure" adds'
+    return UnsupportedPlan(error.node, error.accountant, f"{instead}; rounds need a Ledger or Book")
 
 
 def unseen(query: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -143,21 +143,14 @@ class Reading(NamedTuple):
             if isinstance(kind, Key | JoinKey):
                 continue  # equal hashes are ordered by the keys themselves
             if kind.bounds is None:
-                number = label_code(value, kind.texts, 0)
+                codes = range(len(kind.texts))
+                number = value.replace_strict(kind.texts, codes, default=0, return_dtype=nw.Int64)
             else:
                 low, high = kind.bounds
                 number = whole((value / 2 - low / 2) / (high / 2 - low / 2) * (PRIME - 1))
             code = (code * 1_103_515_245 + number.cast(nw.Int64)) % PRIME
             code = (code * code + 12_345) % PRIME
         return rows.with_columns(code.alias(HASH))
-
-
-def label_code(value: nw.Expr, texts: Sequence[str | float], first: int) -> nw.Expr:
-    """Return the index of labels, counted from ``first`` on, as a sum of halves; else 0."""
-    if len(texts) == 1:
-        return nw.when(value == texts[0]).then(nw.lit(first)).otherwise(nw.lit(0))
-    half = len(texts) // 2
-    return label_code(value, texts[:half], first) + label_code(value, texts[half:], first + half)
 
 
 def first_rows(

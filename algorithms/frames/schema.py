@@ -144,6 +144,8 @@ class Schema:
             if columns[name] != kind:  # rows are not clipped once more, so others would be beyond
                 allowed = f"left as it follows from others, {kind}: derive or join it anew"
                 raise ParameterError(f"columns[{name!r}]", columns[name], allowed)
+        if joined is not None:
+            joined.check_schema(self)
 
     def __hash__(self) -> int:
         facts = {**self._facts, "formulas": tuple(self.formulas.items())}

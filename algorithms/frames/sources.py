@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -28,13 +27,12 @@ from accountant.errors import PrivateValueError
 from accountant.ledger.frames import is_partitioned
 from algorithms.frames.columns.dates import Date
 from algorithms.frames.columns.keys import Key
-from algorithms.frames.columns.kinds import ColumnKind
-from algorithms.frames.columns.lookups import JoinKey, LookedUp
+from algorithms.frames.columns.kinds import SURROGATES, ColumnKind
+from algorithms.frames.columns.lookups import JoinKey
 from algorithms.frames.formulas import MISSING, Formula
 from algorithms.frames.rows import ORDER, PERSON, PLACE, RANK, Reading, first_rows, typed
 from algorithms.frames.schema import HASH, Schema
 
-SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 COUNT = "count"  # the column of how many rows a group has
 Query = Callable[[nw.LazyFrame[Any]], nw.LazyFrame[Any]]
 Join = Callable[[nw.LazyFrame[Any], nw.LazyFrame[Any]], nw.LazyFrame[Any]]
@@ -181,11 +179,16 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
     if kind is None and arrow_type is not None and series.dtype in SIGNED:
         # Numbers of Arrow in a pandas frame lack operations that a hash needs.
         return nw.from_native(series.to_native().astype("Int64"), series_only=True)
-    if isinstance(kind, LookedUp) and arrow_type is not None and not kind.numeric:
-        # What is found for texts of Arrow would be numbers of Arrow, which lack them too.
-        return nw.from_native(series.to_native().astype(object), series_only=True)
+    has_labels = kind is not None and not kind.numeric and not isinstance(kind, Key | JoinKey)
+    if has_labels and arrow_type is not None:
+        # The codes of texts of Arrow, by which rows are ordered, would be numbers of Arrow, which
+        # lack operations too.
+        import pandas as pd
+
+        texts = series.to_native().to_numpy(object, na_value=None)
+        return nw.from_native(pd.Series(texts, dtype=object), series_only=True)
     if kind is None or not kind.numeric or backend.is_polars():
-        return series
+        return long_texts(series) if isinstance(kind, JoinKey) else series
     if isinstance(kind, Date):
         if backend.is_pyarrow():
             return series
@@ -197,6 +200,14 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
         return nw.from_native(column.cast("float64", safe=False), series_only=True)
     floats = series.cast(nw.Float64).to_numpy()
     return nw.new_series(series.name, floats, nw.Float64, backend=backend)
+
+
+def long_texts(series: nw.Series[Any]) -> nw.Series[Any]:
+    """Return keys of Arrow as texts of one type: Arrow joins no others."""
+    if not series.implementation.is_pyarrow():
+        return series
+    native = dictionary_values(series).to_native()
+    return nw.from_native(native.cast("large_string"), series_only=True)
 
 
 def dictionary_values(series: nw.Series[Any]) -> nw.Series[Any]:

@@ -42,7 +42,7 @@ def cuts_no_person(query, frames, schema, kind):
 
 def with_join(schema, **facts):
     joined = dataclasses.replace(schema.joined, **facts)
-    return Schema(schema.columns, schema.person, 9999, schema.relation, joined=joined)
+    return Schema(schema.columns, *joined.person_facts, joined=joined)
 
 
 WRONG = [

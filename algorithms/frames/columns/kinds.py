@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import narwhals as nw
 
+SURROGATES = re.compile("[\ud800-\udfff]")  # half characters, which are not valid text
 DROP = "drop"  # the choice that a row whose value is missing does not count
 # Regular expressions of the first words of types of columns (`accountant.ledger.frames.type_word`),
 # in lower case and without the digits at the end: "int64" is an "int".  A column of Python objects

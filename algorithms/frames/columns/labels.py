@@ -15,6 +15,7 @@ from algorithms.frames.columns.kinds import (
     DROP,
     FLAGS,
     NUMBERS,
+    SURROGATES,
     TEXTS,
     ColumnKind,
     missing_in_words,
@@ -97,6 +98,9 @@ class Category(ColumnKind):
             raise ParameterError("categories", labels, allowed)
         if missing != DROP and type(missing) not in kinds:
             raise ParameterError("missing", missing, '"drop", or a label of the same type')
+        for label in (*labels, missing):
+            if isinstance(label, str) and SURROGATES.search(label):
+                raise ParameterError("categories", label, "of texts that UTF-8 can encode")
         object.__setattr__(self, "categories", labels)
         object.__setattr__(self, "missing", missing)
 

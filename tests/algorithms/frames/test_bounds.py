@@ -139,11 +139,24 @@ def test_columns_that_follow_from_others_get_closer_bounds():
     (lambda: count(epsilon=1.0).weighted_by("kids").plan(OPEN), "from 0 on"),
     (lambda: count(epsilon=1.0).weighted_by(3), "the name of a column"),
     (lambda: sum_("x", epsilon=1.0).weighted_by("w").plan(
-        Schema({"x": Number(0, 1e300), "w": Number(0, 1e300)})), "below 1e300"),
+        Schema({"x": Number(0, 1e300), "w": Number(0, 1e300)})), "to 1e300"),
+    (lambda: sum_("x", epsilon=1.0).weighted_by("w").plan(
+        Schema({"x": Number(0, 1e-200), "w": Number(0, 1e-200)})), "from 1e-290"),
 ])  # fmt: skip
 def test_refusals(make, words):
     with pytest.raises(ParameterError, match=words):
         make()
+
+
+@pytest.mark.parametrize("largest", [1e-290, 1e-170, 1e200, 1e300])
+def test_weights_may_be_small_or_large(largest):
+    schema = Schema({"x": Number(0, 1), "w": Number(0, largest)})
+    frame = pd.DataFrame({"x": [1.0] * 9, "w": [largest] * 9})
+    for query in (count(epsilon=1.0), sum_("x", epsilon=1.0)):
+        weighted = query.weighted_by("w")
+        assert weighted.plan(schema) == weighted.plan(schema.with_kind("w", Number(0, 1)))
+        unit = weighted.statistic.basis(schema, "laplace").unit
+        assert weighted.sums(frame, schema, "laplace") * unit == pytest.approx(9 * largest)
 
 
 def test_listed_bins_need_no_bounds():

@@ -317,6 +317,9 @@ STRANGE = pd.DataFrame({"shop": ["a", "a"], "x": [1, 2], "y": ["u", "v"], "z": [
                         "big": [2**60, 1], "when": [dt.date(2020, 1, 1)] * 2})  # fmt: skip
 
 
+HALVES = pd.DataFrame({"half": ["a", "\ud800"], "whole": ["a", "b"]}, dtype=object)
+
+
 @pytest.mark.parametrize(("make", "words"), [
     (lambda: join_public(A, STRANGE, "shop"), "in one row of the table"),
     (lambda: join_public(A, STRANGE, "shp"), "did you mean 'shop'"),
@@ -339,11 +342,26 @@ STRANGE = pd.DataFrame({"shop": ["a", "a"], "x": [1, 2], "y": ["u", "v"], "z": [
     (lambda: join_private(A, B, "shop", (0, 1)), "rows_per_key must be"),
     (lambda: join_private(A, B, "shop", (True, 1)), "rows_per_key must be"),
     (lambda: join_private(A, B, "shop", (2**19, 2**19)), "rows_per_person must be"),
-    (lambda: join_private(A, "B", "shop", **FEW), "the Schema of the second table"),
+    (lambda: join_private(A, "B", "shop", **FEW), "the Schema of a table"),
+    (lambda: join_private("A", B, "shop", **FEW), "the Schema of a table"),
+    (lambda: join_private(A, B, 5, **FEW), "a name of columns"),
+    (lambda: join_private(A, B, [["shop"]], **FEW), "a name of columns"),
+    (lambda: join_private(A, B, {"shop": 5}, **FEW), "a name of columns"),
+    (lambda: join_public(A, HALVES, "half"), "that UTF-8 can encode"),
+    (lambda: join_public(A, HALVES, "whole", {"half": Category(["\ud800"])}), "UTF-8 can encode"),
+
     (lambda: join_private(A, Schema(B.columns, "own", relation="replace-one"), "shop", **FEW),
      "'add-remove', as there"),
     (lambda: join_private(BY_SHOP, B, "shop", **FEW), "of a single table"),
     (lambda: join_private(A, Schema({"c": Key()}, "own"), "shop", **FEW), "a Category in a join"),
+    (lambda: BY_SHOP.with_kind("job", Key()), "a Category in a join"),
+    (lambda: BY_PERSON.with_columns({**BY_PERSON.columns, "c": Key()}), "a Category in a join"),
+    (lambda: Schema(BY_SHOP.columns, joined=BY_SHOP.joined), "those of the joined tables"),
+    (lambda: Schema(BY_PERSON.columns, "own", 6, joined=BY_PERSON.joined), "those of the joined"),
+    (lambda: Schema(BY_PERSON.columns, "id", 6, order="hash", joined=BY_PERSON.joined),
+     "those of the joined tables"),
+    (lambda: BY_SHOP.derive(**{"key 0": 2 * col("cost")}), "joins have such names"),
+    (lambda: join_private(A, Schema({"missing n0": Flag()}), "shop", **FEW), "have such names"),
     (lambda: join_private(A, Schema(B.columns, "own", groups_per_person=2), "shop", **FEW),
      "rows_per_person bounds"),
     (asked(persons(epsilon=1.0), BY_SHOP), "joined on the persons of both tables too"),
@@ -364,8 +382,43 @@ def test_refusals(make, words):
 def test_persons_of_two_types_are_not_joined():
     second = owners()
     texts = second.set_column(0, "own", second["own"].cast(pa.string()))
-    with pytest.raises(ParameterError, match="of one type in both tables"):
+    with pytest.raises(ParameterError, match="of one type in both tables joined"):
         asked(count(epsilon=1.0), BY_PERSON, two("polars", TABLE, texts))()
+
+
+@pytest.mark.parametrize("text", [pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_keys_of_arrow_are_joined_whatever_type_their_texts_have(text):
+    second = owners().set_column(1, "shop", owners()["shop"].cast(text))
+    joined = count(epsilon=1.0).sums({"visits": TABLE, "owners": second}, BY_SHOP, "laplace")
+    assert joined == count(epsilon=1.0).sums(two("polars", *PAIR), BY_SHOP, "laplace")
+
+
+def test_keys_of_arrow_that_are_numbers_find_those_that_are_texts():
+    joined = join_private(A, B, on={"code": "shop"}, rows_per_key=(9, 9))
+    second = owners().set_column(1, "shop", owners()["own"].cast(pa.large_string()))
+    for codes in (TABLE["code"], TABLE["code"].dictionary_encode()):
+        frames = {"visits": TABLE.set_column(2, "code", codes), "owners": second}
+        expected = count(epsilon=1.0).sums(two("polars", TABLE, second), joined, "laplace")
+        assert count(epsilon=1.0).sums(frames, joined, "laplace") == expected > 0
+
+
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_a_join_that_an_engine_would_refuse_costs_nothing(unit):
+    times = [table["time" if "time" in table.column_names else "own"].cast(pa.timestamp(u))
+             for table, u in zip(PAIR, (unit, "us"), strict=True)]  # fmt: skip
+    frames = {"visits": TABLE.set_column(0, "id", times[0]),
+              "owners": PAIR[1].set_column(0, "own", times[1])}  # fmt: skip
+    gate = Filter(frames, Budget(1.0))
+    with pytest.raises(ParameterError, match="of whole numbers, texts or dates"):
+        count(epsilon=1.0).release(gate, BY_PERSON)
+    assert gate.spent == 0
+
+
+def test_tables_of_two_connections_cost_nothing():
+    gate = Filter({"visits": on("DuckDB", TABLE), "owners": on("DuckDB", PAIR[1])}, Budget(1.0))
+    with pytest.raises(ParameterError, match="one connection can join"):
+        count(epsilon=1.0).release(gate, BY_SHOP)
+    assert gate.spent == 0
 
 
 @pytest.mark.parametrize("engine", ["polars", "DuckDB"])

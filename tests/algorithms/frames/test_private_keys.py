@@ -109,6 +109,29 @@ def test_rounds_keep_more_keys_of_persons_with_many(relation):
     assert kept["auto"] == sorted(set(kept["auto"]))
 
 
+@pytest.mark.parametrize("notion", ["pure", "zcdp", "rdp", "gdp", "pure-or-rdp"])
+def test_filters_that_refuse_rounds_name_the_one_selection(notion):
+    schema = Schema({"shop": Key(5)}, person="id", rows_per_person=40)
+    gate = Filter(many_keys(), budget(), notion=notion)
+    with pytest.raises(UnsupportedPlan, match='noise="laplace" asks for one selection'):
+        count(by="shop", **COST).release(gate, schema)
+    assert gate.spent == 0
+
+
+@pytest.mark.parametrize(("keys", "epsilon", "steps"), [(512, 0.1, 4), (50, 1000.0, 2)])
+def test_keys_are_selected_by_whichever_selection_exists(keys, epsilon, steps):
+    schema = Schema({"shop": Key(keys)}, person="id", rows_per_person=keys)
+    plan = count(by="shop", epsilon=epsilon, delta=1e-6).plan(schema)
+    assert len(list(plan.leaves())) == steps
+    assert Tight().epsilon(plan, 1e-6) <= epsilon
+
+
+def test_keys_that_no_selection_keeps_are_refused():
+    schema = Schema({"shop": Key(512)}, person="id", rows_per_person=512)
+    with pytest.raises(ParameterError, match="key_epsilon"):
+        count(by="shop", epsilon=1e-9, delta=1e-6).plan(schema)
+
+
 def test_a_filter_that_adds_up_epsilons_refuses_rounds_and_takes_one_release():
     schema = Schema({"shop": Key(5)}, person="id", rows_per_person=40)
     gate = Filter(many_keys(), budget(), notion="pure", rng=0)
