@@ -73,9 +73,9 @@ class ColumnBounds(NamedTuple):
         scales, limits = self.scales[columns], self.limits[columns]
         if isinstance(rows, np.ndarray):
             return np.clip(rows, -limits, limits) / scales
-        scaled = rows.copy()
-        limits, scales = limits[rows.indices], scales[rows.indices]
-        scaled.data = np.clip(rows.data, -limits, limits) / scales
+        scaled = clipped_rows(rows, math.inf).copy()
+        limits, scales = limits[scaled.indices], scales[scaled.indices]
+        scaled.data = np.clip(scaled.data, -limits, limits) / scales
         return scaled
 
     def clipped(self, rows: Any) -> Any:
@@ -83,9 +83,9 @@ class ColumnBounds(NamedTuple):
         limits = self.limits[: rows.shape[1]]
         if isinstance(rows, np.ndarray):
             return np.clip(rows, -limits, limits)
-        clipped = rows.copy()
-        limits = limits[rows.indices]
-        clipped.data = np.clip(rows.data, -limits, limits)
+        clipped = clipped_rows(rows, math.inf).copy()
+        limits = limits[clipped.indices]
+        clipped.data = np.clip(clipped.data, -limits, limits)
         return clipped
 
     def units(self, features: int) -> Array:
@@ -155,7 +155,8 @@ class BoundsSearch:
                 columns = np.broadcast_to(np.arange(part.shape[1]), part.shape)
                 magnitudes = np.abs(part)
             else:
-                columns, magnitudes = part.indices, np.abs(part.data)
+                whole = clipped_rows(part, math.inf)  # entries stored in parts would count anew
+                columns, magnitudes = whole.indices, np.abs(whole.data)
             columns = columns + start % len(self.declared)
             # 0: beyond the bound; 1: the octave below it
             places = 1 + self.tops[columns] - exponents_of(magnitudes)
