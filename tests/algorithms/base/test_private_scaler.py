@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -100,6 +101,31 @@ def test_what_a_refused_fit_spent_on_scales_counts_for_the_model():
     assert alone.fit(X, Y, ledger=BUDGET).summary()
     with pytest.raises(BudgetExceeded):
         model[-1].fit(X, Y, ledger=BUDGET)
+
+
+def test_a_fit_that_one_of_two_refuses_spends_nothing_of_the_other():
+    model = steps_of()
+    model.set_params(scaler__epsilon=0.6)
+    model[0].fit(X, ledger=BUDGET)
+    with pytest.raises(BudgetExceeded):
+        model.fit(X, Y, **paid_by(BUDGET))
+    assert model[-1].set_params(epsilon=0.79).fit(X, Y, ledger=BUDGET).summary()
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "routed"),
+    [
+        (lambda model: make_pipeline(model), "privatelinearregression__ledger"),
+        (lambda model: TransformedTargetRegressor(model), "ledger"),
+        (lambda model: GridSearchCV(model, {"ridge": [0.0]}, cv=2), "ledger"),
+    ],
+)
+def test_a_model_inside_of_the_last_step_is_refused_before_anything_is_spent(wrapped, routed):
+    scaler, model = (step for _, step in steps_of().steps)
+    nested = Pipeline([("scaler", scaler), ("outer", wrapped(model))])
+    with pytest.raises(ParameterError, match="a private model is not itself the last step"):
+        nested.fit(X, Y, **{"scaler__ledger": BUDGET, f"outer__{routed}": BUDGET})
+    assert scaler.set_params(epsilon=0.79).fit(X, ledger=BUDGET).summary()
 
 
 @pytest.mark.parametrize(
