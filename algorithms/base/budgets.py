@@ -88,7 +88,7 @@ class Spending:
 
     def __init__(self, name: str | None = None, process: str | None = None) -> None:
         self._name, self._process = name or uuid.uuid4().hex, process or this_process()
-        self._meters: dict[Budget, FilterMeter] = {}
+        self.meters: dict[Budget, FilterMeter] = {}
         Spending._known[self._name] = self
 
     def charge(self, budget: Budget, plan: Plan, others: Iterable[Spending] = ()) -> None:
@@ -97,16 +97,16 @@ class Spending:
         Where an error is raised, nothing is spent in any of them.
         """
         with self._lock:
-            meters = {spending: spending._after(budget, plan) for spending in (*others, self)}
+            meters = {spending: spending.charged(budget, plan) for spending in (*others, self)}
             for spending, meter in meters.items():
-                spending._meters[budget] = meter
+                spending.meters[budget] = meter
 
-    def _after(self, budget: Budget, plan: Plan) -> FilterMeter:
+    def charged(self, budget: Budget, plan: Plan) -> FilterMeter:
         """Return a copy of the meter of a budget that is charged a plan."""
         if self._process != this_process():
             allowed = "a Book, as this process does not see what clones in others spend"
             raise ParameterError("ledger", budget, allowed)
-        known = self._meters.get(budget)
+        known = self.meters.get(budget)
         meter = copy.copy(known) or FilterMeter(notion_of(name=None, budget=budget))
         try:
             meter.charge_plan(plan)

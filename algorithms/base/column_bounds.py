@@ -347,7 +347,9 @@ class PrivatelyBounded(PrivateRegressor):
             remaining = GaussianLoss(mu_of_budget(epsilon, delta) * math.sqrt(1 - share))
             if (remaining_epsilon := remaining.epsilon_at(delta)) > epsilon / 2:
                 epsilon = remaining_epsilon
-            else:  # at a large delta epsilon would be 0
+            else:  # at a large delta epsilon would be 0, and at a large epsilon delta would be 0
+                delta = min(delta, remaining.delta_at(0.0) / 2)
+                epsilon = min(epsilon, remaining.epsilon_at(delta))
                 delta = remaining.delta_at(epsilon)
         scaled = type(self)(**self.get_params(deep=False))
         scaled.__dict__ |= {"bounds": PUBLIC, "x_bound": 1.0, "epsilon": epsilon, "delta": delta}
@@ -373,8 +375,8 @@ class PrivatelyBounded(PrivateRegressor):
         """Find the bounds, fit on scaled columns, and keep the results in the data's own units."""
 
         def open_gate(data: Any, plan: Plan, rng: Any) -> ScaledGate:
-            self.plan_ = self._with_search(plan, shape)
-            self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
+            whole = self._with_search(plan, shape)
+            self.ledger_ = self.open_ledger(data, whole, rng=rng, ledger=ledger)
             return self._search(shape[1]).scaled_gate(self.ledger_, executor)
 
         shape = X.shape if hasattr(X, "shape") else cells_of(X).shape

@@ -256,7 +256,7 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
         self._spending = other.spending()
 
     def open_ledger(self, data: Any, plan: Plan, **settings: Any) -> Ledger:
-        """Return the gate of a fit, after its plan was charged to the budget it draws on.
+        """Return the gate of a fit, after its plan, `plan_` from now on, was charged.
 
         Parameters
         ----------
@@ -277,8 +277,10 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
         BudgetExceeded
             If the plan does not fit; nothing is spent, read or drawn.
         """
-        self._fitted_adjacency = self.adjacency(plan)
-        return open_ledger(self, data, plan, **settings)
+        adjacency, gate = self.adjacency(plan), open_ledger(self, data, plan, **settings)
+        # A refused fit leaves what is said of the last one as it was.
+        self._fitted_adjacency, self.plan_ = adjacency, plan
+        return gate
 
     def _warn_if_not_private(self, what: str) -> None:
         """Warn of an output that is not private."""

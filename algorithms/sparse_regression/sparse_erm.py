@@ -273,10 +273,9 @@ class SparseERM(PrivateRegressor):
         else:
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.plan_, self.rounds_ = plan, plan.count
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
-        theta = self.run(self.ledger_, executor)
+        theta, self.rounds_ = self.run(self.ledger_, executor), plan.count
         self.coef_, self.intercept_ = theta[: X.shape[1]], float(theta[X.shape[1] :].sum())
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript

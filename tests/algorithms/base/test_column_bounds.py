@@ -200,6 +200,14 @@ def test_the_histogram_has_its_declared_share_of_the_squared_budget(share):
     assert losses[0] / sum(losses) == pytest.approx(share, rel=0.01)
 
 
+@pytest.mark.parametrize("share", [0.5, 0.95, 0.9999])
+@pytest.mark.parametrize(("epsilon", "delta"), [(300.0, 0.3), (0.1, 0.9)])
+def test_any_share_leaves_a_budget_for_the_fit(epsilon, delta, share):
+    budget = {"epsilon": epsilon, "delta": delta}
+    plan = PrivateLinearRegression(**budget, bounds="private", bounds_share=share).plan((2000, 3))
+    assert 0.9 * epsilon < Tight().epsilon(plan, delta) <= epsilon
+
+
 def mus(plan):
     """The Gaussian releases of a plan, and how often each comes."""
     parts = [plan.parts[0], *plan.parts[1].parts]

@@ -115,8 +115,8 @@ def test_a_fit_that_one_of_two_refuses_spends_nothing_of_the_other():
 @pytest.mark.parametrize(
     ("wrapped", "routed"),
     [
-        (lambda model: make_pipeline(model), "privatelinearregression__ledger"),
-        (lambda model: TransformedTargetRegressor(model), "ledger"),
+        (make_pipeline, "privatelinearregression__ledger"),
+        (TransformedTargetRegressor, "ledger"),
         (lambda model: GridSearchCV(model, {"ridge": [0.0]}, cv=2), "ledger"),
     ],
 )
