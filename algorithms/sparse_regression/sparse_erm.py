@@ -57,7 +57,7 @@ from algorithms.base.noisy_gradient_rounds import (
     affordable_rounds,
     calibrated_gaussian,
 )
-from algorithms.base.non_private import NoPrivacy
+from algorithms.base.non_private import NoPrivacy, level_of_caller
 from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.score_classifier import binary_probabilities
 from algorithms.base.signal import gradients_hidden
@@ -269,7 +269,7 @@ class SparseERM(PrivateRegressor):
                     f"that is none of {self.classes_.tolist()} counts as the first of them; give "
                     "y.astype(int), or loss='squared' for numbers to predict"
                 )
-                warnings.warn(message, stacklevel=2)
+                warnings.warn(message, stacklevel=level_of_caller())
         else:
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
