@@ -56,6 +56,8 @@ class Gates:
     class where ``ledger`` is None.
     """
 
+    within_a_fit: ClassVar[bool] = False  # one that opens a ledger of its own for the same data
+
     def open(
         self, data: Any, plan: Plan, *, rng: Rng = None, public: Any = None, transcript: str
     ) -> Any:
@@ -172,7 +174,7 @@ def open_ledger(
         If the plan does not fit; nothing is spent, read or drawn.
     """
     is_private = not estimator.is_not_private(plan)
-    if is_private:
+    if is_private and not (isinstance(ledger, Gates) and ledger.within_a_fit):
         # Imported here: it imports scikit-learn, which audits of releases need not load.
         from algorithms.base.running_fits import refuse_transformers_in_front
 

@@ -280,6 +280,8 @@ def plan_with_search(
 class ScaledGates(Gates):
     """Opens the gate of a fit on scaled columns, whose histogram and plan are paid for together."""
 
+    within_a_fit: ClassVar[bool] = True
+
     def __init__(self, open_gate: Callable[[Any, Plan, Any], ScaledGate]) -> None:
         self._open_gate = open_gate
 

@@ -71,7 +71,8 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
     A fit behind a transformer that learns from the private data is refused (in a ``Pipeline``, or
     of targets in a ``TransformedTargetRegressor``): no plan covers what that learns.
     `BoundsScaler` scales by public bounds, and `PrivateScaler` is let through where both draw on
-    one ``ledger``.  What was fitted outside of a pipeline is not seen.
+    one ``ledger``, but not in front of `PrivateSearchCV`.  With a `Budget` the estimator must then
+    be the last step itself.  What was fitted outside of a pipeline is not seen.
 
     Attributes
     ----------

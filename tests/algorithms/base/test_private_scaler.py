@@ -91,6 +91,22 @@ def test_a_pipeline_is_fitted_where_both_steps_draw_on_one_budget():
             call()
 
 
+def test_a_model_that_finds_its_bounds_may_stand_behind_it():
+    model = steps_of()
+    model.set_params(model__bounds="private")
+    assert model.fit(X, Y, **paid_by(BUDGET)).score(X, Y) > 0.8
+    with pytest.raises(ParameterError, match="PrivateScaler with the estimator's own ledger"):
+        model.fit(X, Y, **paid_by(Budget(5.0, 1e-6), Budget(9.0, 1e-6)))
+
+
+def test_a_search_behind_it_is_refused_before_it_spends():
+    search = PrivateSearchCV(MODEL, {"ridge": [0.0]}, epsilon=0.5, delta=1e-6)
+    scaler = steps_of()[0]
+    with pytest.raises(ParameterError, match="with PrivateSearchCV behind PrivateScaler"):
+        Pipeline([("scaler", scaler), ("model", search)]).fit(X, Y, **paid_by(BUDGET))
+    assert scaler.set_params(epsilon=0.79).fit(X, ledger=BUDGET).summary()
+
+
 def test_what_a_refused_fit_spent_on_scales_counts_for_the_model():
     model = steps_of()
     model.set_params(model__epsilon=0.79)
