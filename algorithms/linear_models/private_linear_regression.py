@@ -361,9 +361,8 @@ class PrivateLinearRegression(PrivatelyBounded):
         work = BlockStatistics(
             reach, self.y_bound, self.fit_intercept, row, units, self.weight_bound
         )
-        numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
         query = MeanOfBlocks(work, records, executor)
-        released = ledger.release(ledger.plan, query, shape=numbers)
+        released = ledger.release(ledger.plan, query, shape=vector_size(size))
         statistics = unpacked(released, size, units, noise_of(ledger.plan))
         return solved(statistics, penalty), statistics
 
