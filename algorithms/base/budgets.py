@@ -13,11 +13,13 @@ References: Rogers, Roth, Ullman & Vadhan (2016), for fits that follow from earl
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import threading
 import uuid
 import weakref
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -54,6 +56,8 @@ class Gates:
     class where ``ledger`` is None.
     """
 
+    within_a_fit: ClassVar[bool] = False  # one that opens a ledger of its own for the same data
+
     def open(
         self, data: Any, plan: Plan, *, rng: Rng = None, public: Any = None, transcript: str
     ) -> Any:
@@ -82,34 +86,42 @@ class Spending:
     # Strong references: a pickled object stays, even if its estimators are gone, since what was
     # spent must still be known when the copy comes back.
     _pickled: ClassVar[dict[str, Spending]] = {}
+    _lock: ClassVar[threading.Lock] = threading.Lock()  # one for all, as a charge may be to several
 
     def __init__(self, name: str | None = None, process: str | None = None) -> None:
         self._name, self._process = name or uuid.uuid4().hex, process or this_process()
-        self._meters: dict[Budget, FilterMeter] = {}
-        self._lock = threading.Lock()
+        self.meters: dict[Budget, FilterMeter] = {}
         Spending._known[self._name] = self
 
-    def charge(self, budget: Budget, plan: Plan) -> None:
-        """Charge a plan to what remains of a budget; where an error is raised, nothing is spent."""
+    def charge(self, budget: Budget, plan: Plan, others: Iterable[Spending] = ()) -> None:
+        """Charge a plan to what remains of a budget, here and in ``others``.
+
+        Where an error is raised, nothing is spent in any of them.
+        """
+        with self._lock:
+            meters = {spending: spending.charged(budget, plan) for spending in (*others, self)}
+            for spending, meter in meters.items():
+                spending.meters[budget] = meter
+
+    def charged(self, budget: Budget, plan: Plan) -> FilterMeter:
+        """Return a copy of the meter of a budget that is charged a plan."""
         if self._process != this_process():
             allowed = "a Book, as this process does not see what clones in others spend"
             raise ParameterError("ledger", budget, allowed)
-        with self._lock:
-            if budget not in self._meters:
-                self._meters[budget] = FilterMeter(notion_of(name=None, budget=budget))
-            meter = self._meters[budget]
-            try:
-                meter.charge_plan(plan)
-            except UnsupportedPlan:
-                # The budget may be large enough, and the plan still cannot be added: an earlier fit
-                # was charged the certified epsilon of its whole plan, to which only plans of pure
-                # epsilon can be added (`FilterMeter.charge_plan`).  The caller gets the usual
-                # error.
-                spent = meter.notion.shown(meter.total).amount
-                needed = Tight().epsilon(plan, budget.delta)
-                remedy = "less epsilon for each fit, so that their sum fits"
-                limit = max(budget.epsilon, spent)
-                raise BudgetExceeded(spent, needed, budget, limit=limit, remedy=remedy) from None
+        known = self.meters.get(budget)
+        meter = copy.copy(known) or FilterMeter(notion_of(name=None, budget=budget))
+        try:
+            meter.charge_plan(plan)
+        except UnsupportedPlan:
+            # The budget may be large enough, and the plan still cannot be added: an earlier fit was
+            # charged the certified epsilon of its whole plan, to which only plans of pure epsilon
+            # can be added (`FilterMeter.charge_plan`).  The caller gets the usual error.
+            spent = meter.notion.shown(meter.total).amount
+            needed = Tight().epsilon(plan, budget.delta)
+            remedy = "less epsilon for each fit, so that their sum fits"
+            limit = max(budget.epsilon, spent)
+            raise BudgetExceeded(spent, needed, budget, limit=limit, remedy=remedy) from None
+        return meter
 
     def __reduce__(self) -> Any:
         """Pickle the name and the process, from which `named` finds the object again."""
@@ -162,7 +174,7 @@ def open_ledger(
         If the plan does not fit; nothing is spent, read or drawn.
     """
     is_private = not estimator.is_not_private(plan)
-    if is_private:
+    if is_private and not (isinstance(ledger, Gates) and ledger.within_a_fit):
         # Imported here: it imports scikit-learn, which audits of releases need not load.
         from algorithms.base.running_fits import refuse_transformers_in_front
 
@@ -209,13 +221,10 @@ def charge(estimator: Any, plan: Plan, rows: int, ledger: Any) -> None:
         # A gate of a book charges its plan when it opens.  Nothing asks these rows.
         book.ledger(name, np.zeros(rows), plan).close()
     elif isinstance(ledger, Budget):
-        from algorithms.base.running_fits import steps_behind
+        from algorithms.base.running_fits import spending_behind
 
         # What a step of a pipeline spends is also spent by the estimator that learns from it.
-        for step in steps_behind(estimator):
-            if hasattr(step, "spending"):
-                step.spending().charge(ledger, plan)
-        estimator.spending().charge(ledger, plan)
+        estimator.spending().charge(ledger, plan, spending_behind(estimator))
     elif isinstance(ledger, (Filter, BookLedger)):
         # Fewer rows are allowed: a fold of the data, as in cross-validation.
         if rows > ledger.shape[0]:

@@ -32,6 +32,7 @@ from algorithms.base.row_blocks import (
     row_products,
     same_memory,
     squared_lengths,
+    weight_shares,
     weighted_row_sum,
 )
 
@@ -183,7 +184,7 @@ class BlockClippedGradient:
         # A gradient over max(its length, clip) is at most 1 long.
         factors = WITHIN / np.maximum(gradient_norms, self.clip) * self.features.row_weights(rows)
         if weights:
-            factors = factors * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
+            factors = factors * weight_shares(weights[0], self.weight_bound)
         if self.class_weights is not None:
             nearest_class = np.clip(targets, 0, len(self.class_weights) - 1).astype(np.intp)
             factors = factors * self.class_weights[nearest_class]

@@ -7,6 +7,7 @@ so that geometric noise makes it a release like any other, which is charged.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from accountant.errors import ParameterError
 from accountant.planning.calibration import calibrate
 from algorithms.base.budgets import open_ledger
 from algorithms.base.fit_data import validated_data
+from algorithms.base.row_blocks import clipped_rows, row_lengths
 from mechanisms import DiscreteLaplace
 
 BOUNDS = ("x_bound", "y_bound", "row_bound")
@@ -77,18 +79,22 @@ def clipped_share(
     targets = [y] if "y_bound" in bounds else []
     data = validated_data(unfitted, X, *targets, dtype=np.float64)
     gate = open_ledger(unfitted, data, 1 * noise, ledger=ledger)
-    count = gate.release(noise, partial(clipped_records, bounds))
+    # A row_bound next to an x_bound is that of the row with its constant.
+    constant = "x_bound" in bounds and getattr(estimator, "fit_intercept", False)
+    count = gate.release(noise, partial(clipped_records, bounds, constant))
     return min(max(float(count) / gate.shape[0], 0.0), 1.0)
 
 
-def clipped_records(bounds: dict[str, float], data: Any) -> int:
-    """Return the number of records that are beyond a bound."""
+def clipped_records(bounds: dict[str, float], constant: bool, data: Any) -> int:
+    """Return the number of records that are beyond a bound; a row may have a constant feature."""
     x, y = data if isinstance(data, tuple) else (data, None)
     is_clipped = np.zeros(x.shape[0], dtype=bool)
     if "x_bound" in bounds:
         is_clipped |= (np.abs(x) > bounds["x_bound"]).any(axis=1)
     if "row_bound" in bounds:
-        is_clipped |= np.linalg.norm(x, axis=1) > bounds["row_bound"]
+        rows = clipped_rows(x, bounds.get("x_bound", math.inf))
+        with np.errstate(over="ignore"):  # a warning would tell of a long row
+            is_clipped |= row_lengths(rows, constant) > bounds["row_bound"]
     if "y_bound" in bounds:
         is_clipped |= np.abs(y) > bounds["y_bound"]
     return int(is_clipped.sum())

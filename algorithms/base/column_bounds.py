@@ -73,9 +73,9 @@ class ColumnBounds(NamedTuple):
         scales, limits = self.scales[columns], self.limits[columns]
         if isinstance(rows, np.ndarray):
             return np.clip(rows, -limits, limits) / scales
-        scaled = rows.copy()
-        limits, scales = limits[rows.indices], scales[rows.indices]
-        scaled.data = np.clip(rows.data, -limits, limits) / scales
+        scaled = clipped_rows(rows, math.inf).copy()
+        limits, scales = limits[scaled.indices], scales[scaled.indices]
+        scaled.data = np.clip(scaled.data, -limits, limits) / scales
         return scaled
 
     def clipped(self, rows: Any) -> Any:
@@ -83,9 +83,9 @@ class ColumnBounds(NamedTuple):
         limits = self.limits[: rows.shape[1]]
         if isinstance(rows, np.ndarray):
             return np.clip(rows, -limits, limits)
-        clipped = rows.copy()
-        limits = limits[rows.indices]
-        clipped.data = np.clip(rows.data, -limits, limits)
+        clipped = clipped_rows(rows, math.inf).copy()
+        limits = limits[clipped.indices]
+        clipped.data = np.clip(clipped.data, -limits, limits)
         return clipped
 
     def units(self, features: int) -> Array:
@@ -155,7 +155,8 @@ class BoundsSearch:
                 columns = np.broadcast_to(np.arange(part.shape[1]), part.shape)
                 magnitudes = np.abs(part)
             else:
-                columns, magnitudes = part.indices, np.abs(part.data)
+                whole = clipped_rows(part, math.inf)  # entries stored in parts would count anew
+                columns, magnitudes = whole.indices, np.abs(whole.data)
             columns = columns + start % len(self.declared)
             # 0: beyond the bound; 1: the octave below it
             places = 1 + self.tops[columns] - exponents_of(magnitudes)
@@ -279,6 +280,8 @@ def plan_with_search(
 class ScaledGates(Gates):
     """Opens the gate of a fit on scaled columns, whose histogram and plan are paid for together."""
 
+    within_a_fit: ClassVar[bool] = True
+
     def __init__(self, open_gate: Callable[[Any, Plan, Any], ScaledGate]) -> None:
         self._open_gate = open_gate
 
@@ -346,7 +349,9 @@ class PrivatelyBounded(PrivateRegressor):
             remaining = GaussianLoss(mu_of_budget(epsilon, delta) * math.sqrt(1 - share))
             if (remaining_epsilon := remaining.epsilon_at(delta)) > epsilon / 2:
                 epsilon = remaining_epsilon
-            else:  # at a large delta epsilon would be 0
+            else:  # at a large delta epsilon would be 0, and at a large epsilon delta would be 0
+                delta = min(delta, remaining.delta_at(0.0) / 2)
+                epsilon = min(epsilon, remaining.epsilon_at(delta))
                 delta = remaining.delta_at(epsilon)
         scaled = type(self)(**self.get_params(deep=False))
         scaled.__dict__ |= {"bounds": PUBLIC, "x_bound": 1.0, "epsilon": epsilon, "delta": delta}
@@ -372,8 +377,8 @@ class PrivatelyBounded(PrivateRegressor):
         """Find the bounds, fit on scaled columns, and keep the results in the data's own units."""
 
         def open_gate(data: Any, plan: Plan, rng: Any) -> ScaledGate:
-            self.plan_ = self._with_search(plan, shape)
-            self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
+            whole = self._with_search(plan, shape)
+            self.ledger_ = self.open_ledger(data, whole, rng=rng, ledger=ledger)
             return self._search(shape[1]).scaled_gate(self.ledger_, executor)
 
         shape = X.shape if hasattr(X, "shape") else cells_of(X).shape

@@ -71,7 +71,8 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
     A fit behind a transformer that learns from the private data is refused (in a ``Pipeline``, or
     of targets in a ``TransformedTargetRegressor``): no plan covers what that learns.
     `BoundsScaler` scales by public bounds, and `PrivateScaler` is let through where both draw on
-    one ``ledger``.  What was fitted outside of a pipeline is not seen.
+    one ``ledger``, but not in front of `PrivateSearchCV`.  With a `Budget` the estimator must then
+    be the last step itself.  What was fitted outside of a pipeline is not seen.
 
     Attributes
     ----------
@@ -256,7 +257,7 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
         self._spending = other.spending()
 
     def open_ledger(self, data: Any, plan: Plan, **settings: Any) -> Ledger:
-        """Return the gate of a fit, after its plan was charged to the budget it draws on.
+        """Return the gate of a fit, after its plan, `plan_` from now on, was charged.
 
         Parameters
         ----------
@@ -277,8 +278,10 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
         BudgetExceeded
             If the plan does not fit; nothing is spent, read or drawn.
         """
-        self._fitted_adjacency = self.adjacency(plan)
-        return open_ledger(self, data, plan, **settings)
+        adjacency, gate = self.adjacency(plan), open_ledger(self, data, plan, **settings)
+        # A refused fit leaves what is said of the last one as it was.
+        self._fitted_adjacency, self.plan_ = adjacency, plan
+        return gate
 
     def _warn_if_not_private(self, what: str) -> None:
         """Warn of an output that is not private."""

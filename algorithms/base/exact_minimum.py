@@ -27,6 +27,7 @@ from algorithms.base.row_blocks import (
     row_products,
     squared_lengths,
     sum_over_blocks,
+    weight_shares,
     weighted_row_sum,
 )
 
@@ -171,7 +172,7 @@ def record_weights(
     """
     weights = row_weights(rows, row_bound, intercept)
     if len(block) > 2:
-        weights = weights * np.clip(block[2] / weight_bound, 0.0, 1.0)
+        weights = weights * weight_shares(block[2], weight_bound)
     if class_weights is not None:
         weights = weights * class_weights[block[1].astype(np.intp)]
     return weights

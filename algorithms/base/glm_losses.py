@@ -1,4 +1,4 @@
-"""Convex losses of linear models: value, slope and curvature in the score ``u = <x, theta>``.
+"""Convex losses of linear models: value and slope in the score ``u = <x, theta>``.
 
 `GLM_LOSSES` are those of Frank-Wolfe; `poisson_loss` and `huber_loss` have public parameters.  A
 quantile's loss is Huber's, tilted: both are quadratic within a threshold, which smooths the corner
@@ -31,15 +31,13 @@ class LinearLoss:
 
     ``slope`` is nondecreasing in its first argument, which makes the loss convex. ``steepest(inner,
     y)`` bounds its absolute value where ``|<x, theta>| <= inner`` and ``|y| <= y``; slopes are
-    clipped to that.  ``smoothness`` bounds its derivative, which is ``curvature`` where that is
-    given; ``value`` is the loss.
+    clipped to that.  ``smoothness`` bounds its derivative; ``value`` is the loss.
     """
 
     slope: Callable[[Array, Array], Array]
     steepest: Callable[[float, float], float]
     smoothness: float
     value: Callable[[Array, Array], Array]
-    curvature: Callable[[Array, Array], Array] | None = None
 
     def __post_init__(self) -> None:
         for name in ("slope", "steepest", "value"):
@@ -133,11 +131,6 @@ def huber_value(inner: Array, y: Array, threshold: float = 1.0, tilt: float = 0.
     return value
 
 
-def huber_curvature(inner: Array, y: Array, threshold: float = 1.0) -> Array:
-    """Return the derivative of Huber's slope: 0 beyond the threshold."""
-    return (np.abs(inner - y) <= threshold) / threshold
-
-
 def poisson_mean(inner: Array, greatest: float) -> Array:
     """Return ``e^u``, but at most the ``greatest`` target."""
     mean: Array = np.exp(np.minimum(inner, math.log(greatest)))
@@ -163,12 +156,6 @@ def poisson_value(inner: Array, y: Array, greatest: float) -> Array:
     return value
 
 
-def poisson_curvature(inner: Array, y: Array, greatest: float) -> Array:
-    """Return the derivative of the slope."""
-    del y
-    return poisson_mean(inner, greatest) / greatest
-
-
 def one_bound(inner: float, y: float, bound: float) -> float:
     """Return the bound of a slope that is the same for all targets."""
     del inner, y
@@ -178,14 +165,13 @@ def one_bound(inner: float, y: float, bound: float) -> float:
 # named functions, so that they can be pickled
 SQUARED = LinearLoss(squared_slope, squared_steepest, 2.0, squared_value)
 # |y| <= 1: the slope's derivative is at most y^2 / 4
-LOGISTIC = LinearLoss(logistic_slope, logistic_steepest, 0.25, logistic_value, logistic_curvature)
+LOGISTIC = LinearLoss(logistic_slope, logistic_steepest, 0.25, logistic_value)
 
 
 def poisson_loss(greatest: float) -> LinearLoss:
     """Return minus the log-likelihood of counts up to the ``greatest``, over it."""
-    of_scores = (poisson_slope, poisson_value, poisson_curvature)
-    slope, value, curvature = (partial(part, greatest=greatest) for part in of_scores)
-    return LinearLoss(slope, partial(one_bound, bound=1.0), 1.0, value, curvature)
+    slope, value = (partial(part, greatest=greatest) for part in (poisson_slope, poisson_value))
+    return LinearLoss(slope, partial(one_bound, bound=1.0), 1.0, value)
 
 
 def huber_loss(threshold: float, quantile: float = 0.5) -> LinearLoss:
@@ -199,7 +185,6 @@ def huber_loss(threshold: float, quantile: float = 0.5) -> LinearLoss:
         partial(one_bound, bound=1 + abs(tilt)),
         1 / threshold,
         partial(huber_value, threshold=threshold, tilt=tilt),
-        partial(huber_curvature, threshold=threshold),
     )
 
 

@@ -122,8 +122,8 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         """
         del y
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr")
-        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger((X,), self.plan_, rng=rng, ledger=ledger)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger((X,), plan, rng=rng, ledger=ledger)
         self.column_bounds_, self._payer = self.run(self.ledger_), ledger
         self.transcript_ = self.ledger_.transcript
         return self

@@ -183,10 +183,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         if is_classifier(self.estimator) and y is not None:
             classes, y = encode_classes(y, self.estimator.classes)
         X, y = validated_data(self, X, y, y_numeric=True, dtype=np.float64)
-        self.run_epsilon_ = search.fit_epsilon(X.shape)
-        self.plan_ = search.plan_of(self.run_epsilon_, X.shape)
-        part: Any = self.plan_.part
-        stated = Stated(self.plan_, search.adjacency(part.parts[:-1]))
+        run_epsilon = search.fit_epsilon(X.shape)
+        plan = search.plan_of(run_epsilon, X.shape)
+        part: Any = plan.part
+        stated = Stated(plan, search.adjacency(part.parts[:-1]))
         seed = generator_of(self.random_state)
         rng = generator(seed)
         refuse_transformers_in_front(self)
@@ -198,6 +198,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             refuse_repeats(self._charged_estimator(), stated)
         elif ledger is not gates:
             charge(self._charged_estimator(), stated, X.shape[0], ledger)
+        self.plan_, self.run_epsilon_ = plan, run_epsilon
         order, fit_size = rng.permutation(X.shape[0]), search.sizes(X.shape)[0]
         train, test = order[:fit_size], order[fit_size:]
         further_tries = draw_tries(search.checked_tries(), rng) - 1

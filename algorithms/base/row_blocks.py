@@ -148,6 +148,12 @@ def squared_lengths(rows: Any) -> Array:
     return np.asarray(entries.multiply(entries).sum(axis=1)).ravel()
 
 
+def weight_shares(weights: Array, weight_bound: float) -> Array:
+    """Return the weights of records as shares of their bound, clipped to [0, 1]."""
+    # Divided first, a weight could overflow, and the warning would tell of it.
+    return np.asarray(np.clip(weights, 0.0, weight_bound) / weight_bound)
+
+
 def row_lengths(rows: Any, intercept: float) -> Array:
     """Return Euclidean lengths of rows, to which an intercept adds a constant feature."""
     lengths: Array = np.sqrt(squared_lengths(rows) + float(intercept) ** 2)

@@ -189,14 +189,26 @@ def refuse_transformers_in_front(estimator: Any, ledger: Any = None) -> None:
                 raise ParameterError("transformer", description, REMEDY)
 
 
-def steps_behind(estimator: Any) -> list[Any]:
-    """Return the last steps of the pipelines that are fitting the estimator as another step."""
-    last_steps = []
+def spending_behind(estimator: Any) -> list[Any]:
+    """Return what the last steps spend of the pipelines that fit the estimator as another step.
+
+    Raises
+    ------
+    ParameterError
+        If a last step learns and has no spending: a model inside of it could spend all once more.
+    """
+    spending = []
     for frame in _running_calls():
         holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
-        if isinstance(holder, Pipeline) and holder.steps[-1][1] is not estimator:
-            last_steps.append(holder.steps[-1][1])
-    return last_steps
+        if not isinstance(holder, Pipeline) or (last := holder.steps[-1][1]) is estimator:
+            continue
+        if hasattr(last, "spending"):
+            spending.append(last.spending())
+        elif not reads_no_data(last):
+            behind = f"a Budget, with {type(last).__name__} behind {type(estimator).__name__}"
+            allowed = "a Filter or a Book where a private model is not itself the last step"
+            raise ParameterError("ledger", behind, allowed)
+    return spending
 
 
 def reads_no_data(transformer: Any) -> bool:

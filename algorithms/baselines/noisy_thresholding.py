@@ -118,7 +118,6 @@ class ThresholdingEstimator(PrivateEstimator, ABC):
             raise ParameterError("machines", type(machines), allowed) from None
         features = data[0] if isinstance(data, tuple) else data
         plan, rng = self.plan(features.shape), generator_of(self.random_state)
-        self.plan_ = plan
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         self.coef_ = self.run(self.ledger_)
         self.signs_ = np.sign(self.coef_).astype(np.int8)

@@ -231,9 +231,9 @@ class L1Estimator(PrivatelyBounded):
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan: Any = self.plan(X.shape, **sparse_argument)
         descends, rng = self._is_descent(plan, X.shape), generator_of(self.random_state)
-        self.plan_ = plan
-        self.bounds_ = self._bounds(self._descent_radius) if descends else self._bounds()
+        bounds = self._bounds(self._descent_radius) if descends else self._bounds()
         self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
+        self.bounds_ = bounds
         if isinstance(X, Chunks):
             theta = self._run(self.ledger_, executor, streamed=True)
         else:  # a subclass may run in its own way

@@ -58,9 +58,8 @@ class SetEstimator(PrivateEstimator, ABC):
         X, y = validated_data(self, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
         plan: Any = self.plan(X.shape)
         rng = generator_of(self.random_state)
-        self.plan_, self.rounds_ = plan, plan.count
         self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
-        self.coef_ = self.run(self.ledger_)
+        self.coef_, self.rounds_ = self.run(self.ledger_), plan.count
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self

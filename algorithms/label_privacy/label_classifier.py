@@ -348,12 +348,11 @@ class LabelLikelihood(PrivateEstimator):
         """Fit on public features and private labels ``0 .. k - 1``."""
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         labels = checked_labels(y, self.k)
-        self.plan_ = plan
-        self._warn_if_not_private("coefficients are")
         transcript = "full" if labels.size * self.k <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = self.open_ledger(
             labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
         )
+        self._warn_if_not_private("coefficients are")
         self.coef_ = self.run(self.ledger_, executor)
         self.transcript_ = self.ledger_.transcript
         return self

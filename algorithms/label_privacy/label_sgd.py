@@ -166,12 +166,11 @@ class LabelSGD(PrivateEstimator):
         labels = checked_labels(y, self.k)
         self.lipschitz_ = self._lipschitz(X)
         check_loss(label_loss_of(self.loss), X, self.k, self.lipschitz_)
-        self.plan_ = plan
-        self._warn_if_not_private("coefficients are")
         transcript = "full" if labels.size * self.k <= FULL_TRANSCRIPT_NUMBERS else "digest"
         self.ledger_ = self.open_ledger(
             labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
         )
+        self._warn_if_not_private("coefficients are")
         self.coef_, self.second_moment_ = self._run_sgd(self.ledger_, executor)
         self.transcript_ = self.ledger_.transcript
         return self

@@ -24,7 +24,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
-from algorithms.base.row_blocks import clipped_rows, row_products
+from algorithms.base.row_blocks import clipped_rows, row_products, weight_shares
 
 BALANCED = "balanced"
 # Of the square of a shift so many variances of its noise are taken.
@@ -89,7 +89,7 @@ class BlockCalibration:
         chances = expit(scores) if outputs == 1 else softmax(scores, axis=1)
         counts = WITHIN * self.features.row_weights(rows)
         if weights:
-            counts = counts * np.clip(weights[0] / self.weight_bound, 0.0, 1.0)
+            counts = counts * weight_shares(weights[0], self.weight_bound)
         numbers = np.hstack([class_indicators(codes, outputs), chances])
         return np.asarray(np.einsum("i,ij->j", counts, numbers))
 

@@ -205,8 +205,8 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
         """
         X, y = validated_fit_data(self, X, y)
         data = with_weights(self, X, y, sample_weight)
-        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         theta = self.run(self.ledger_, executor)
         self.coef_ = theta[: X.shape[1]]
         self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0

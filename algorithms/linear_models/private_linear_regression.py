@@ -282,11 +282,10 @@ class PrivateLinearRegression(PrivatelyBounded):
         if BOOLEAN.check("intervals", self.intervals) and sample_weight is not None:
             allowed = "None where intervals are wanted: their errors are those of equal weights"
             raise ParameterError("sample_weight", type(sample_weight), allowed)
-        self.weighted_ = sample_weight is not None
-        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.method_ = DESCENT if isinstance(self.plan_, Sequential) else STATISTICS
-        self.records_ = X.shape[0]
-        self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
+        self.method_ = DESCENT if isinstance(plan, Sequential) else STATISTICS
+        self.records_, self.weighted_ = X.shape[0], sample_weight is not None
         theta, released = self._result(self.ledger_, executor)
         self.statistics_ = released if isinstance(released, Statistics) else None
         self.closing_ = released if isinstance(released, Closing) else None
@@ -362,9 +361,8 @@ class PrivateLinearRegression(PrivatelyBounded):
         work = BlockStatistics(
             reach, self.y_bound, self.fit_intercept, row, units, self.weight_bound
         )
-        numbers = size * (size + 1) // 2 + size + 1  # an upper triangle, the products, the square
         query = MeanOfBlocks(work, records, executor)
-        released = ledger.release(ledger.plan, query, shape=numbers)
+        released = ledger.release(ledger.plan, query, shape=vector_size(size))
         statistics = unpacked(released, size, units, noise_of(ledger.plan))
         return solved(statistics, penalty), statistics
 

@@ -375,10 +375,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             allowed = "None where intervals are wanted: their errors are those of equal weights"
             raise ParameterError("sample_weight", type(sample_weight), allowed)
         data = with_weights(self, X, y, sample_weight)
-        self.closing_ = None
-        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.rounds_ = GradientRounds.of(self.plan_).count
-        self.ledger_ = self.open_ledger(data, self.plan_, rng=rng, ledger=ledger)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
+        self.rounds_, self.closing_ = GradientRounds.of(plan).count, None
         theta = self.run(self.ledger_, executor)
         self.coef_, self.intercept_ = theta[:-1].T.copy(), theta[-1].copy()
         self.column_bounds_ = self.scaled_fit_ = None

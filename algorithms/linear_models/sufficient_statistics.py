@@ -21,7 +21,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
-from algorithms.base.row_blocks import clipped_rows, row_lengths
+from algorithms.base.row_blocks import clipped_rows, row_lengths, weight_shares
 
 # Shares of the squared budget: products of features, products with targets, squares of targets.
 # Any shares that add up to 1 give a valid plan; the squares only serve the intervals.
@@ -99,7 +99,7 @@ class BlockStatistics:
         lengths = row_lengths(rows, self.intercept)
         shorter: Array = self.row_bound / np.maximum(lengths, self.row_bound)
         if record_weights:
-            shorter = shorter * np.sqrt(np.clip(record_weights[0] / self.weight_bound, 0.0, 1.0))
+            shorter = shorter * np.sqrt(weight_shares(record_weights[0], self.weight_bound))
         rows = rows.toarray() if hasattr(rows, "toarray") else rows
         if self.intercept:
             rows = np.hstack([rows, np.ones((len(rows), 1))])

@@ -239,7 +239,6 @@ class LocalIHT(PrivateRegressor):
         """
         X, y = validated_fit_data(self, X, y, single_pass=True, on_workers=True)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.plan_ = plan
         # Reports of gradients together are as large as X, so a large transcript has digests only.
         # The reports of users that workers hold stay with the workers.
         numbers = X.shape[0] if self._asks_coordinates else math.prod(X.shape)

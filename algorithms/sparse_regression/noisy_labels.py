@@ -156,7 +156,6 @@ class LabelRegressor(PrivateRegressor, ABC):
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         if y is None:
             X, y = split_pairs(X)
-        self.plan_ = plan
         self.ledger_ = self.open_ledger(y, plan, rng=rng, public=X, ledger=ledger)
         self.coef_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("coefficients are")

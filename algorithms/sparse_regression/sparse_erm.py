@@ -57,7 +57,7 @@ from algorithms.base.noisy_gradient_rounds import (
     affordable_rounds,
     calibrated_gaussian,
 )
-from algorithms.base.non_private import NoPrivacy
+from algorithms.base.non_private import NoPrivacy, level_of_caller
 from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.score_classifier import binary_probabilities
 from algorithms.base.signal import gradients_hidden
@@ -269,14 +269,13 @@ class SparseERM(PrivateRegressor):
                     f"that is none of {self.classes_.tolist()} counts as the first of them; give "
                     "y.astype(int), or loss='squared' for numbers to predict"
                 )
-                warnings.warn(message, stacklevel=2)
+                warnings.warn(message, stacklevel=level_of_caller())
         else:
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.plan_, self.rounds_ = plan, plan.count
         data = X if y is None else (X, y)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
-        theta = self.run(self.ledger_, executor)
+        theta, self.rounds_ = self.run(self.ledger_, executor), plan.count
         self.coef_, self.intercept_ = theta[: X.shape[1]], float(theta[X.shape[1] :].sum())
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript

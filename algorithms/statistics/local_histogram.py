@@ -175,8 +175,8 @@ class LocalHistogram(PrivateEstimator):
         if cells.ndim != 1 or cells.dtype.kind not in "iu" or not cells.size:
             layout = f"{cells.dtype}{cells.shape}"
             raise ParameterError("labels", layout, "whole numbers, one for each user")
-        self.plan_, rng = self.plan(cells.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger(cells, self.plan_, rng=rng, ledger=ledger)
+        plan, rng = self.plan(cells.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(cells, plan, rng=rng, ledger=ledger)
         self.shares_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("the shares are")
         self.transcript_ = self.ledger_.transcript

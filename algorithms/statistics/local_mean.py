@@ -150,8 +150,8 @@ class LocalMean(PrivateEstimator):
         """
         del y
         X = validated_data(self, X, dtype=np.float64)
-        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(X, plan, rng=rng, ledger=ledger)
         self.mean_ = self.run(self.ledger_, executor)
         self._warn_if_not_private("the mean is")
         self.transcript_ = self.ledger_.transcript

@@ -204,8 +204,8 @@ class PrivateQuantiles(PrivateEstimator):
         """
         del y
         X = validated_data(self, X, dtype=np.float64)
-        self.plan_, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger(X, self.plan_, rng=rng, ledger=ledger)
+        plan, rng = self.plan(X.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(X, plan, rng=rng, ledger=ledger)
         estimates = self.run(self.ledger_)
         self.quantiles_ = estimates[:, 0]
         if self.confidence is not None:

@@ -139,8 +139,8 @@ class PrivateTopK(PrivateEstimator):
         """
         del y
         codes = self.codes(X)
-        self.plan_, rng = self.plan(codes.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger(codes, self.plan_, rng=rng, ledger=ledger)
+        plan, rng = self.plan(codes.shape), generator_of(self.random_state)
+        self.ledger_ = self.open_ledger(codes, plan, rng=rng, ledger=ledger)
         top, self.counts_, self.intervals_ = self.run(self.ledger_)
         self.top_ = self._checked_categories()[top]
         self.transcript_ = self.ledger_.transcript

@@ -160,9 +160,8 @@ class SignVote(PrivateEstimator):
         timeout = None if self.timeout is None else POSITIVE.check("timeout", self.timeout)
         box = collect_votes(local, handles, self.executor, timeout)
         votes, report = box.read_votes(features)
-        self.plan_ = self.plan(votes.shape)
+        self.ledger_ = self.open_ledger(votes, self.plan(votes.shape), rng=rng, ledger=ledger)
         self.votes_, self.report_ = votes, report
-        self.ledger_ = self.open_ledger(votes, self.plan_, rng=rng, ledger=ledger)
         self.signs_ = self.run(self.ledger_)
         self.transcript_ = self.ledger_.transcript
         return self

@@ -9,6 +9,7 @@ import math
 import re
 import traceback
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from accountant import (
 from algorithms import (
     FrankWolfe,
     PrivateLasso,
+    PrivateLogisticRegression,
     PrivateMean,
     PrivateTopK,
     SparseERM,
@@ -255,6 +257,21 @@ def test_the_share_of_clipped_records_has_noise_and_is_charged():
     assert not hasattr(model, "n_features_in_")
     with pytest.raises(ValueError, match="y_bound"):
         clipped_share(model, x, epsilon=0.5)
+
+
+def test_the_share_of_long_rows_counts_the_constant_where_the_fit_does():
+    rows = np.full((50, 3), 0.5)  # of length 0.87, and 1.32 with the constant
+    budget = {"epsilon": 1.0, "delta": 1e-6}
+    bounded = partial(PrivateLogisticRegression, **budget, classes=[0, 1], row_bound=1.0)
+    shares = [
+        clipped_share(model, rows, epsilon=50.0)
+        for model in (
+            bounded(), bounded(fit_intercept=False), SparseERM(**budget, sparsity=1, classes=[0, 1])
+        )
+    ]  # fmt: skip
+    assert shares == [1.0, 0.0, 0.0]
+    rows[0] = 1e200  # no warning tells of it
+    assert clipped_share(bounded(fit_intercept=False), rows, epsilon=50.0) == 1 / 50
 
 
 @pytest.mark.parametrize(

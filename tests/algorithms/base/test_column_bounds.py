@@ -105,6 +105,19 @@ def test_sparse_rows_targets_and_chunks_are_counted_alike():
     assert np.array_equal(dense, columns)
 
 
+def test_an_entry_stored_in_parts_is_one_entry():
+    whole = sparse.csr_array([[0.9, 0.0], [0.4, 0.25]])
+    parts = sparse.csr_array(
+        ([0.4, 0.5, 0.25, 0.4], [0, 0, 1, 0], [0, 2, 4]), shape=(2, 2), dtype=np.float64
+    )
+    search = search_of(1.0, 1.0)
+    counts = [search.counts_of_block((rows,)) for rows in (whole, parts)]
+    assert np.array_equal(*counts)
+    bounds = search.bounds_of(counts[0], 0.01, 2)._replace(limits=np.array([0.5, 0.2]))
+    for shortened in (bounds.scaled, bounds.clipped):
+        assert np.array_equal(shortened(parts).toarray(), shortened(whole.toarray()))
+
+
 def bounds_without_noise(values, declared, noise=1e-3, **settings):
     search = search_of(*declared, **settings)
     counts = search.counts_of_block((values,))
@@ -185,6 +198,14 @@ def test_the_histogram_has_its_declared_share_of_the_squared_budget(share):
     model = PrivateLinearRegression(**CLAIM, bounds="private", bounds_share=share)
     losses = [part.loss.mu**2 * count for part, count in mus(model.plan(X.shape))]
     assert losses[0] / sum(losses) == pytest.approx(share, rel=0.01)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95, 0.9999])
+@pytest.mark.parametrize(("epsilon", "delta"), [(300.0, 0.3), (0.1, 0.9)])
+def test_any_share_leaves_a_budget_for_the_fit(epsilon, delta, share):
+    budget = {"epsilon": epsilon, "delta": delta}
+    plan = PrivateLinearRegression(**budget, bounds="private", bounds_share=share).plan((2000, 3))
+    assert 0.9 * epsilon < Tight().epsilon(plan, delta) <= epsilon
 
 
 def mus(plan):

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -90,6 +91,22 @@ def test_a_pipeline_is_fitted_where_both_steps_draw_on_one_budget():
             call()
 
 
+def test_a_model_that_finds_its_bounds_may_stand_behind_it():
+    model = steps_of()
+    model.set_params(model__bounds="private")
+    assert model.fit(X, Y, **paid_by(BUDGET)).score(X, Y) > 0.8
+    with pytest.raises(ParameterError, match="PrivateScaler with the estimator's own ledger"):
+        model.fit(X, Y, **paid_by(Budget(5.0, 1e-6), Budget(9.0, 1e-6)))
+
+
+def test_a_search_behind_it_is_refused_before_it_spends():
+    search = PrivateSearchCV(MODEL, {"ridge": [0.0]}, epsilon=0.5, delta=1e-6)
+    scaler = steps_of()[0]
+    with pytest.raises(ParameterError, match="with PrivateSearchCV behind PrivateScaler"):
+        Pipeline([("scaler", scaler), ("model", search)]).fit(X, Y, **paid_by(BUDGET))
+    assert scaler.set_params(epsilon=0.79).fit(X, ledger=BUDGET).summary()
+
+
 def test_what_a_refused_fit_spent_on_scales_counts_for_the_model():
     model = steps_of()
     model.set_params(model__epsilon=0.79)
@@ -100,6 +117,31 @@ def test_what_a_refused_fit_spent_on_scales_counts_for_the_model():
     assert alone.fit(X, Y, ledger=BUDGET).summary()
     with pytest.raises(BudgetExceeded):
         model[-1].fit(X, Y, ledger=BUDGET)
+
+
+def test_a_fit_that_one_of_two_refuses_spends_nothing_of_the_other():
+    model = steps_of()
+    model.set_params(scaler__epsilon=0.6)
+    model[0].fit(X, ledger=BUDGET)
+    with pytest.raises(BudgetExceeded):
+        model.fit(X, Y, **paid_by(BUDGET))
+    assert model[-1].set_params(epsilon=0.79).fit(X, Y, ledger=BUDGET).summary()
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "routed"),
+    [
+        (make_pipeline, "privatelinearregression__ledger"),
+        (TransformedTargetRegressor, "ledger"),
+        (lambda model: GridSearchCV(model, {"ridge": [0.0]}, cv=2), "ledger"),
+    ],
+)
+def test_a_model_inside_of_the_last_step_is_refused_before_anything_is_spent(wrapped, routed):
+    scaler, model = (step for _, step in steps_of().steps)
+    nested = Pipeline([("scaler", scaler), ("outer", wrapped(model))])
+    with pytest.raises(ParameterError, match="a private model is not itself the last step"):
+        nested.fit(X, Y, **{"scaler__ledger": BUDGET, f"outer__{routed}": BUDGET})
+    assert scaler.set_params(epsilon=0.79).fit(X, ledger=BUDGET).summary()
 
 
 @pytest.mark.parametrize(

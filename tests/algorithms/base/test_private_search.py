@@ -226,8 +226,10 @@ def test_a_search_draws_on_a_budget():
     assert gate.spent == 0
     search.fit(X, Y, ledger=gate)
     assert gate.spent > 0
+    plan = search.plan_
     with pytest.raises(RuntimeError):
         search.fit(X, Y, ledger=gate)
+    assert search.plan_ is plan
     with pytest.raises(ValueError, match="by cross_val_score cost that much"):
         cross_val_score(search, X, Y, cv=2)
 

@@ -53,17 +53,15 @@ def test_scikit_learn_checks(estimator, check):
     "loss", [LOGISTIC, poisson_loss(3.0), huber_loss(0.2), huber_loss(0.2, 0.9)],
     ids=["logistic", "poisson", "huber", "quantile"],
 )  # fmt: skip
-def test_slopes_and_curvatures_are_derivatives_within_their_bounds(loss):
+def test_slopes_are_derivatives_that_rise_no_faster_than_their_bound(loss):
     rng = np.random.default_rng(0)
     inner, y = rng.uniform(-3, 3, 500), rng.choice([-1.0, 1.0], 500)
     h = 1e-6
     slope = (loss.value(inner + h, y) - loss.value(inner - h, y)) / (2 * h)
     assert loss.slope(inner, y) == pytest.approx(slope, abs=1e-6)
-    corner = np.abs(np.abs(inner - y) - 0.2) < 2 * h
     bend = (loss.slope(inner + h, y) - loss.slope(inner - h, y)) / (2 * h)
-    assert loss.curvature(inner, y)[~corner] == pytest.approx(bend[~corner], abs=1e-5)
-    assert (loss.curvature(inner, y) >= 0).all()
-    assert (loss.curvature(inner, y) <= loss.smoothness * (1 + 1e-12)).all()
+    assert (bend >= 0).all()
+    assert (bend <= loss.smoothness + 1e-8).all()
 
 
 def test_a_tilted_huber_loss_is_the_pinball_loss_outside_of_its_threshold():

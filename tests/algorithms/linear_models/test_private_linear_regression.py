@@ -21,6 +21,7 @@ from algorithms.base.clipped_gradient_descent import (
 from algorithms.base.exact_minimum import project_to_l1_ball, record_weights
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.non_private import NotPrivateWarning
+from algorithms.linear_models.class_shares import BlockCalibration
 from algorithms.linear_models.closing_gradient import (
     FACTOR_ERROR,
     SHARES_WITH_INTERVALS,
@@ -467,6 +468,25 @@ def test_weights_of_records_are_clipped_to_one_unless_more_is_said():
     twice = record_weights(rows, (rows, rows[:, 0], weights), weight_bound=2.0)
     assert twice.tolist() == [0.0, 0.25, 0.5, 1.0]
     assert record_weights(rows, (rows, rows[:, 0])).tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    "query_of",
+    [
+        lambda bound: partial(record_weights, X[:2], weight_bound=bound),
+        lambda bound: BlockStatistics(
+            1.0, 1.0, False, 1.0, StatisticUnits.of(1.0, 1.0, "replace"), bound
+        ),
+        lambda bound: BlockCalibration(FeatureMap(1.0), np.zeros((4, 1)), bound),
+        lambda bound: BlockClippedGradient(
+            squared_residuals, 1.0, FeatureMap(1.0), bound, np.zeros((4, 1))
+        ),
+    ],
+)
+def test_no_warning_tells_of_a_large_weight(query_of):
+    query = query_of(0.1)
+    found = [query((X[:2], Y[:2], np.array([weight, 0.05]))) for weight in (1e308, 0.1)]
+    assert np.array_equal(*found)
 
 
 def test_a_ridge_shortens_the_slopes_of_a_descent():

@@ -372,6 +372,13 @@ def test_without_privacy_a_batch_rate_changes_nothing():
     assert both[0].coef_.tobytes() == both[1].coef_.tobytes()
 
 
+def test_the_warning_of_labels_of_another_type_points_to_the_call():
+    made = SparseERM(epsilon=1.0, delta=1e-5, sparsity=1, rounds=2, classes=[0, 1], random_state=0)
+    with pytest.warns(UserWarning, match="labels are of type float64") as seen:
+        made.fit(X[:50], Y[:50])
+    assert Path(seen[0].filename).name == "test_sparse_erm.py"
+
+
 @pytest.mark.parametrize(("rate", "later"), [(None, 0.1), (0.1, None)])
 def test_a_rate_that_changes_after_the_fit_does_not_change_its_summary(rate, later):
     made = SparseERM(epsilon=2.0, delta=1e-5, sparsity=2, rounds=3, rate=rate, classes=[-1.0, 1.0])
