@@ -186,21 +186,21 @@ class FrameTables:
         raise ParameterError("mechanism", "a sample, or a part, of the rows", allowed)
 
 
-def are_joinable(held: Iterable[Any]) -> bool:
+def are_joinable(tables: Iterable[Any]) -> bool:
     """Return whether one query can read all lazy frames: their engines may be others."""
-    frames = [frame.fresh() for frame in held if isinstance(frame, LazyRows)]
+    frames = [frame.fresh() for frame in tables if isinstance(frame, LazyRows)]
     if not frames:
         return True
     import narwhals as nw
 
-    first, *others = [
+    joined, *remaining = [
         nw.from_native(frame).head(0).select(nw.lit(0).alias(f"column {index}"))
         for index, frame in enumerate(frames)
     ]
     try:
-        for other in others:
-            first = first.join(other, how="cross")
-        first.collect()
+        for frame in remaining:
+            joined = joined.join(frame, how="cross")
+        joined.collect()
     except Exception:  # each engine has errors of its own for frames of another connection
         return False
     return True

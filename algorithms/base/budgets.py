@@ -108,8 +108,9 @@ class Spending:
         if self._process != this_process():
             allowed = "a Book, as this process does not see what clones in others spend"
             raise ParameterError("ledger", budget, allowed)
-        known = self.meters.get(budget)
-        meter = copy.copy(known) or FilterMeter(notion_of(name=None, budget=budget))
+        meter = copy.copy(self.meters.get(budget)) or FilterMeter(
+            notion_of(name=None, budget=budget)
+        )
         try:
             meter.charge_plan(plan)
         except UnsupportedPlan:

@@ -155,8 +155,8 @@ class BoundsSearch:
                 columns = np.broadcast_to(np.arange(part.shape[1]), part.shape)
                 magnitudes = np.abs(part)
             else:
-                whole = clipped_rows(part, math.inf)  # entries stored in parts would count anew
-                columns, magnitudes = whole.indices, np.abs(whole.data)
+                entries = clipped_rows(part, math.inf)  # those stored in parts would count anew
+                columns, magnitudes = entries.indices, np.abs(entries.data)
             columns = columns + start % len(self.declared)
             # 0: beyond the bound; 1: the octave below it
             places = 1 + self.tops[columns] - exponents_of(magnitudes)
@@ -377,8 +377,8 @@ class PrivatelyBounded(PrivateRegressor):
         """Find the bounds, fit on scaled columns, and keep the results in the data's own units."""
 
         def open_gate(data: Any, plan: Plan, rng: Any) -> ScaledGate:
-            whole = self._with_search(plan, shape)
-            self.ledger_ = self.open_ledger(data, whole, rng=rng, ledger=ledger)
+            full_plan = self._with_search(plan, shape)
+            self.ledger_ = self.open_ledger(data, full_plan, rng=rng, ledger=ledger)
             return self._search(shape[1]).scaled_gate(self.ledger_, executor)
 
         shape = X.shape if hasattr(X, "shape") else cells_of(X).shape

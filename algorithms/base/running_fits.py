@@ -200,12 +200,12 @@ def spending_behind(estimator: Any) -> list[Any]:
     spending = []
     for frame in _running_calls():
         holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
-        if not isinstance(holder, Pipeline) or (last := holder.steps[-1][1]) is estimator:
+        if not isinstance(holder, Pipeline) or (last_step := holder.steps[-1][1]) is estimator:
             continue
-        if hasattr(last, "spending"):
-            spending.append(last.spending())
-        elif not reads_no_data(last):
-            behind = f"a Budget, with {type(last).__name__} behind {type(estimator).__name__}"
+        if hasattr(last_step, "spending"):
+            spending.append(last_step.spending())
+        elif not reads_no_data(last_step):
+            behind = f"a Budget, with {type(last_step).__name__} behind {type(estimator).__name__}"
             allowed = "a Filter or a Book where a private model is not itself the last step"
             raise ParameterError("ledger", behind, allowed)
     return spending

@@ -132,9 +132,9 @@ def join_private(
       DiscreteLaplace noise of scale 3 rows
       costs epsilon 1
     """  # noqa: E501
-    for argument, given in (("schema", schema), ("other", other)):
-        if not isinstance(given, Schema):
-            raise ParameterError(argument, type(given), "the Schema of a table")
+    for argument, table in (("schema", schema), ("other", other)):
+        if not isinstance(table, Schema):
+            raise ParameterError(argument, type(table), "the Schema of a table")
     names = [on] if isinstance(on, str) else on
     listed = list(names) if isinstance(names, Sequence | Mapping) else []
     allowed = "a name of columns, a list of them, or a dict from one table to the other"
