@@ -13,6 +13,7 @@ import pytest
 
 SPARK_TYPES = {
     "int64": "long", "int32": "int", "double": "double", "string": "string", "bool": "boolean",
+    "large_string": "string",
     "date32[day]": "date", "timestamp[us]": "timestamp_ntz", "float": "float",
 }  # fmt: skip
 
