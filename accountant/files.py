@@ -52,7 +52,7 @@ def read_text(path: Path) -> str:
 
 @functools.cache
 def text_of_stream(stream: TextIO) -> str:
-    """Return the text of a stream, which has it once, whoever asks again."""
+    """Return the text of a stream, which is read once and kept."""
     return stream.read()
 
 

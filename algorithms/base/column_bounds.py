@@ -56,7 +56,7 @@ HEADROOM = 16.0
 # A column that is clipped at its scale has it up to OCTAVES_UP octaves higher, as long as more than
 # the share CLIPPED of the records may lie in the two octaves above it.
 OCTAVES_UP, CLIPPED = 2, 0.05
-RUNS = (1, 2, 4, 8)  # numbers of octaves whose sum may be told from noise
+RUNS = (1, 2, 4, 8)  # numbers of octaves whose sum may be distinguished from noise
 
 
 class ColumnBounds(NamedTuple):

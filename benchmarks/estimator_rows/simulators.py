@@ -1,7 +1,7 @@
 """Families of simulated records; each seed draws its own coefficients, features and noise.
 
 So no setting can be tuned to these data: `--first 100` of the bench draws others of the same
-families.  Features lie in [-1, 1], which is all that an estimator is told of them.
+families.  Features lie in [-1, 1], the only bound that an estimator knows.
 """
 
 from functools import lru_cache

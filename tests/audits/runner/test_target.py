@@ -1,4 +1,4 @@
-"""`dp-attest audit target`: somebody's function, whatever it does."""
+"""`dp-attest audit target`: a function of the user's own, whatever it does."""
 
 import hashlib
 import json
@@ -150,7 +150,7 @@ def test_a_function_is_audited(name, status, folder, capfd):
     assert main(words(name, "--json", "r.json")) == status
     shown = capfd.readouterr()
     assert "LOUD" not in shown.out + shown.err
-    # a slow machine is told how long it takes
+    # on a slow machine the audit prints how long it takes
     assert all(line.startswith("about ") for line in shown.err.splitlines())
     (row,) = json.loads((folder / "r.json").read_text())["findings"]
     assert (row["subject"], row["kind"]) == (name, "target")
