@@ -39,10 +39,10 @@ class GaussianPartitionSelection(KeySelection):
     """The keys whose weight plus Gaussian noise reaches a threshold.
 
     A value is a `KeyCounts` of weights in whole steps: a person who holds d keys adds
-    ``key_weight(d)`` to each.  A key that no person holds is never kept.  The threshold is the least
-    at which the keys of one person, held by no other person, are kept with a chance of ``own_delta``
-    at most.  One release gives the kept keys, ascending; ``size`` or a batch give rows in which
-    -1 or an empty string stands for a key that was not kept, which are for study.
+    ``key_weight(d)`` to each.  A key that no person holds is never kept.  The threshold is the
+    least at which the keys of one person, held by no other person, are kept with a chance of
+    ``own_delta`` at most.  One release gives the kept keys, ascending; ``size`` or a batch give
+    rows in which -1 or an empty string stands for a key that was not kept, which are for study.
 
     Examples
     --------
