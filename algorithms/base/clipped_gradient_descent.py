@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any, final
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
@@ -41,25 +40,6 @@ Within = Callable[[Array, Array], Any]  # which records count, by their scores a
 MAX_ENTRY = 1e100  # largest absolute entry: its square is a finite float
 # This factor shortens gradients by more than the round-off of a length of 1 can add; see point 5.
 WITHIN = 1 - 1e-9
-
-
-def squared_residuals(scores: Array, targets: Array, y_bound: float = MAX_ENTRY) -> Array:
-    """Return the slopes of half the squared error, for one score a record; targets are clipped."""
-    return scores - np.clip(targets, -y_bound, y_bound)[:, None]
-
-
-def logistic_residuals(scores: Array, classes: Array) -> Array:
-    """Return the slopes of the logistic loss, for classes 0 and 1 and one score a record."""
-    return expit(scores) - (classes > 0)[:, None]
-
-
-def multinomial_residuals(scores: Array, classes: Array) -> Array:
-    """Return the slopes of the multinomial loss, for classes 0, 1, ... and a score for each."""
-    residuals: Array = softmax(scores, axis=1)
-    # An unknown class counts as the nearest class.
-    nearest_class = np.clip(classes, 0, scores.shape[1] - 1).astype(np.intp)
-    residuals[np.arange(len(residuals)), nearest_class] -= 1.0
-    return residuals
 
 
 def row_weights(rows: Any, row_bound: float, intercept: float) -> Array:

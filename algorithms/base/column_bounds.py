@@ -320,9 +320,14 @@ class PrivatelyBounded(PrivateRegressor):
     _reach: float = 1.0
     _headroom: ClassVar[float] = 1.0
 
+    @property
+    def _scales_target(self) -> bool:
+        """Whether the coefficients of targets over their scale are over it too."""
+        return not isinstance(self, ScoreClassifier)
+
     def _search(self, features: int) -> BoundsSearch:
         """Return the search for the bounds of the features, and of the target of a regression."""
-        has_target = not isinstance(self, ScoreClassifier)
+        has_target = self._scales_target
         declared = features * (DECLARED.check("x_bound", self.x_bound),)
         if has_target:
             declared += (DECLARED.check("y_bound", self.y_bound),)
@@ -356,7 +361,7 @@ class PrivatelyBounded(PrivateRegressor):
         scaled = type(self)(**self.get_params(deep=False))
         scaled.__dict__ |= {"bounds": PUBLIC, "x_bound": 1.0, "epsilon": epsilon, "delta": delta}
         scaled.__dict__["_reach"] = self._headroom
-        if not isinstance(self, ScoreClassifier):
+        if self._scales_target:
             scaled.y_bound = 1.0
         return scaled
 
@@ -403,6 +408,12 @@ class PrivatelyBounded(PrivateRegressor):
         result = scaled.run(gate, executor)
         units = gate.columns.units(features)[: len(result)]
         return np.asarray((result.T * units).T)
+
+    def _scaled_interval(self, confidence: float) -> Array:
+        """Return the intervals of the fit on scaled columns, in the data's own units."""
+        scaled: Array = self.scaled_fit_.interval(confidence)
+        columns: Any = self.column_bounds_
+        return np.asarray(columns.units(self.n_features_in_)[: len(scaled), None] * scaled)
 
     def _scaled_summary(self) -> str:
         """Return a description of the noise of the histogram and of what follows it."""

@@ -5,8 +5,6 @@ References: Chaudhuri, Monteleoni & Sarwate (2011), whose losses have slopes of 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +16,7 @@ from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
-from algorithms.base.glm_losses import logistic_slope
+from algorithms.base.glm_losses import LOGISTIC, LinearLoss, huber_loss
 from algorithms.base.row_blocks import (
     row_blocks,
     row_products,
@@ -28,59 +26,8 @@ from algorithms.base.row_blocks import (
     weighted_row_sum,
 )
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class ErmLoss:
-    """A loss of a linear model: the gradient of a record x is ``slope(<x, theta>, y) x``.
-
-    ``steepest`` bounds the absolute slope, and ``smoothness`` its derivative in ``<x, theta>``.
-    """
-
-    slope: Callable[[Array, Array], Array]
-    steepest: float
-    smoothness: float
-
-
-def clipped_residual(inner: Array, label: Array) -> Array:
-    """Return the slope of Huber's loss: ``u - y``, clipped to [-1, 1]."""
-    return np.clip(inner - label, -1.0, 1.0)
-
-
-ERM_LOSSES = {
-    "logistic": ErmLoss(logistic_slope, 1.0, 0.25),
-    "squared": ErmLoss(clipped_residual, 1.0, 1.0),
-}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ClippedSlopeObjective:
-    """The convex loss of one score whose slopes are those of a loss, clipped to ``steepest``.
-
-    It is for the losses of `ERM_LOSSES`, with ``steepest`` at most 1.
-    """
-
-    loss: ErmLoss
-
-    @property
-    def curvature(self) -> float:
-        """At least the second derivative."""
-        return self.loss.smoothness
-
-    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
-        """Return values and slopes; beyond the scores where slopes are clipped it is linear."""
-        inner, steepest = scores[:, 0], self.loss.steepest
-        slopes = np.clip(self.loss.slope(inner, targets), -steepest, steepest)
-        if self.loss.slope is clipped_residual:
-            return steepest * np.abs(inner - targets) - steepest**2 / 2 + np.maximum(
-                0.0, steepest - np.abs(inner - targets)
-            ) ** 2 / 2, slopes[:, None]
-        margin = inner * targets
-        # The slope is -steepest at the margin -logit(steepest).
-        start = -math.inf if steepest >= 1 else math.log((1 - steepest) / steepest)
-        values = np.logaddexp(0.0, -np.maximum(margin, start))
-        return values + steepest * np.maximum(0.0, start - margin), slopes[:, None]
+# Their slopes are at most 1; "squared" is quadratic up to residuals of 1.
+ERM_LOSSES = {"logistic": LOGISTIC, "squared": huber_loss(1.0)}
 
 
 def norm_clip_factors(rows: Any, bound: float) -> Array:
@@ -102,7 +49,7 @@ def clipped_row_products(rows: Any, clip_factors: Array, theta: Array) -> Array:
 class ErmBlockGradient:
     """The summed gradient of a block of records; rows are scaled without a copy of them."""
 
-    loss: ErmLoss
+    loss: LinearLoss
     row_bound: float
     theta: Array
     constant: float = 0.0
@@ -118,8 +65,6 @@ class ErmBlockGradient:
         if self.constant:
             inner = inner + self.constant * self.theta[-1]
         slope = self.loss.slope(inner, labels)
-        # The bound of slopes holds for every label, also for an invalid one.
-        slope = np.clip(slope, -self.loss.steepest, self.loss.steepest)
         total = weighted_row_sum(rows, factors * slope)
         return np.append(total, self.constant * slope.sum()) if self.constant else total
 
@@ -132,7 +77,7 @@ class MeanGradient:
 
     def __init__(
         self,
-        loss: ErmLoss,
+        loss: LinearLoss,
         row_bound: float,
         records: float,
         executor: Executor | None = None,

@@ -15,14 +15,14 @@ import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
 
 from accountant.ledger.private_data import first_array
 from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import row_weights
+from algorithms.base.glm_losses import SQUARED, ScoreObjective
 from algorithms.base.row_blocks import (
     row_products,
     squared_lengths,
@@ -43,63 +43,6 @@ Rows = Callable[[Any], Any]
 Weights = Callable[[Any, tuple[Any, ...]], Array]
 
 
-class ScoreObjective(Protocol):
-    """The loss of a record as a function of its scores, one or several."""
-
-    @property
-    def curvature(self) -> float:
-        """At least the second derivative in every direction of the scores."""
-        ...
-
-    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
-        """Return a value for each record, and slopes of the shape of scores."""
-        ...
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SquaredError:
-    """The squared error of one score; targets are clipped."""
-
-    y_bound: float
-    curvature: float = 2.0
-
-    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
-        """Return squares of residuals, and twice the residuals."""
-        residuals = scores - np.clip(targets, -self.y_bound, self.y_bound)[:, None]
-        return np.square(residuals)[:, 0], 2 * residuals
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BinomialLoss:
-    """Minus the log-likelihood of two classes, the second where the target is positive."""
-
-    curvature: float = 0.25
-
-    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
-        """Return ln(1 + e^{-s}) for the second class and ln(1 + e^s) for the first."""
-        second = (targets > 0)[:, None]
-        values = np.logaddexp(0.0, np.where(second, -scores, scores))
-        return values[:, 0], expit(scores) - second
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class MultinomialLoss:
-    """Minus the log-likelihood of classes 0, 1, ... with a score for each."""
-
-    curvature: float = 0.5
-
-    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
-        """Return ln sum e^s - s_y; an unknown class counts as the nearest class."""
-        classes = np.clip(targets, 0, scores.shape[1] - 1).astype(np.intp)
-        entries = np.arange(len(classes)), classes
-        slopes: Array = softmax(scores, axis=1)
-        slopes[entries] -= 1.0
-        return logsumexp(scores, axis=1) - scores[entries], slopes
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class BlockObjective:
@@ -115,7 +58,9 @@ class BlockObjective:
         """Return the value, then the gradient by features, the constants last."""
         rows = self.rows(block[0])
         scores = np.stack([row_products(rows, column) for column in self.slopes.T], axis=1)
-        values, slopes = self.objective(scores + self.constant, block[1])
+        scores = scores + self.constant
+        values = self.objective.values(scores, block[1])
+        slopes = self.objective.slopes(scores, block[1])
         weights = self.weights(rows, block)
         slopes = slopes * weights[:, None]
         gradient = np.stack([weighted_row_sum(rows, column) for column in slopes.T])
@@ -298,7 +243,7 @@ class ExactMinimum:
             covariance += weight * (np.outer(mean, mean) - np.outer(centre, centre))
             spread = float(np.linalg.eigvalsh(covariance)[-1])
         # Steps of one over a bound of the curvature do not overshoot.
-        curvature = self.objective.curvature
+        curvature = self.objective.smoothness
         slope_curvature = curvature * max(spread, 1e-300)
         constant_step = 1 / (curvature * weight)
 
@@ -310,7 +255,7 @@ class ExactMinimum:
             gradient[:-1, 0] -= centre * gradient[-1, 0]
             return value, gradient[:, 0]
 
-        if isinstance(self.objective, SquaredError) and covariance is not None:
+        if covariance is not None and getattr(self.objective, "loss", None) is SQUARED:
             # no further pass over the data
             value_and_gradient = self._quadratic(value_and_gradient, covariance, weight)
         point = np.zeros(centre.size + 1)

@@ -27,13 +27,7 @@ from algorithms.base.adaptive_descent import (
     signal_length,
 )
 from algorithms.base.column_bounds import BOUNDS_SHARE, PrivatelyBounded
-from algorithms.base.exact_minimum import (
-    BinomialLoss,
-    ExactMinimum,
-    ScoreObjective,
-    SquaredError,
-    project_to_l1_ball,
-)
+from algorithms.base.exact_minimum import ExactMinimum, project_to_l1_ball
 from algorithms.base.fit_data import (
     PUBLIC,
     checked_shape,
@@ -43,7 +37,7 @@ from algorithms.base.fit_data import (
     validated_data,
     validated_fit_data,
 )
-from algorithms.base.glm_losses import LOGISTIC, SQUARED, LinearLoss
+from algorithms.base.glm_losses import LOGISTIC, SQUARED, LinearLoss, ScoreLoss
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import clipped_rows
@@ -182,10 +176,8 @@ class L1Estimator(PrivatelyBounded):
         if self._is_descent(plan, ledger.shape):
             bounds = self._bounds(self._descent_radius)
             if self.non_private:
-                squared = self._loss is SQUARED
-                objective: ScoreObjective = SquaredError(bounds.y) if squared else BinomialLoss()
                 minimum = ExactMinimum(
-                    objective,
+                    ScoreLoss.within(self._loss, -bounds.y, bounds.y),
                     partial(clipped_rows, bound=bounds.x),
                     self.fit_intercept,
                     l1_radius=bounds.radius,

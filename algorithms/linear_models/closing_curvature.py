@@ -1,4 +1,4 @@
-"""Confidence intervals where the curvature of the loss is not constant: logistic regression.
+"""Confidence intervals where the curvature of the loss is not constant.
 
 After the rounds two more means are released at theta, where they ended: the products of mapped rows
 u, each with the curvature w of its record's loss, H = mean of w u u'; and the gradient, clipped so
@@ -19,12 +19,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from accountant.numerics import Array
-from algorithms.base.clipped_gradient_descent import (
-    WITHIN,
-    FeatureMap,
-    MeanOfClippedGradients,
-    Residuals,
-)
+from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap, MeanOfClippedGradients
+from algorithms.base.glm_losses import ScoreLoss
 from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products, squared_lengths
 from algorithms.linear_models.closing_gradient import linear_part
 from algorithms.linear_models.feature_moments import MappedFeatures
@@ -33,9 +29,11 @@ from algorithms.linear_models.sufficient_statistics import refuse_hidden
 
 # The weight, beside a clipped gradient, of its squared length.
 SQUARE_WEIGHT = 0.3
+# The shares of the two releases, in place of a part of the rounds.
+FOR_INTERVALS = {"curvature": 0.15, "closing": 0.35, "square_weight": SQUARE_WEIGHT}
 # The following constants were chosen on made-up designs.  The clipping norm of the last gradient,
-# over half the length of a mapped row, is between the first two; there it is the one whose noise is
-# as large as the sampling error.
+# over the deviation of the lengths of gradients, is between the first two; there it is the one whose
+# noise is as large as the sampling error.
 LEAST_CLIPPING, MOST_CLIPPING = 4.0, 8.0
 # Rows are shortened to a multiple of their length for the products: one whose noise has a norm of
 # PRODUCT_NOISE mean eigenvalues, between the other two numbers.
@@ -48,11 +46,11 @@ LEAST_MEAN = 1e-3  # the least mean curvature that is reckoned with
 class BlockCurvature:
     """The sum of z z' over a block, z = sqrt(w) u / length shortened to length 1.
 
-    The w are ``curvatures`` in [0, 1].  The sum is the upper triangle, in which entries off the
-    diagonal are multiplied by sqrt 2, as in `BlockProducts`.
+    The w are curvatures of the loss, over their bound.  The sum is the upper triangle, in which
+    entries off the diagonal are multiplied by sqrt 2, as in `BlockProducts`.
     """
 
-    curvatures: Residuals
+    loss: ScoreLoss
     features: FeatureMap
     theta: Array
     length: float
@@ -62,7 +60,7 @@ class BlockCurvature:
         rows = clipped_rows(block[0], self.features.x_bound)
         slopes, constant = self.features.coefficients(self.theta)
         scores = np.stack([row_products(rows, column) for column in slopes.T], axis=1) + constant
-        curvatures = np.clip(self.curvatures(scores, block[1]), 0.0, 1.0)
+        curvatures = np.clip(self.loss.curvatures(scores, block[1]), 0.0, 1.0)
         weights = np.sqrt(curvatures * self.features.row_weights(rows))
         mapped = self.features.mapped(rows)
         if self.features.intercept:
@@ -75,22 +73,6 @@ class BlockCurvature:
         upper = np.triu_indices(mapped.shape[1])
         weighted: Array = products[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
         return weighted
-
-
-def mean_curvature(mapped: MappedFeatures, theta: Array, curvatures: Residuals) -> float:
-    """Return the mean of ``curvatures`` if scores are normal, from released values alone.
-
-    Mapped rows have the mean 0 and about the covariance ``longest_step^-1 I``, or a smaller one.
-    It chooses a length, and nothing rests on it.
-    """
-    constant, slopes = 0.0, theta
-    if mapped.features.intercept:
-        constant, slopes = mapped.features.intercept * float(theta[-1, 0]), theta[:-1]
-    deviation = math.sqrt(float(np.square(slopes).sum()) / mapped.longest_step)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
-    scores = constant + deviation * nodes[:, None]
-    mean = float(weights @ curvatures(scores, np.zeros(nodes.size)) / weights.sum())
-    return max(mean, LEAST_MEAN)
 
 
 class CurvedClosing(NamedTuple):
@@ -111,14 +93,13 @@ def close_curved(
     ledger: Any,
     mapped: MappedFeatures,
     theta: Array,
-    residuals: Residuals,
-    curvatures: Residuals,
-    smoothness: float,
+    loss: ScoreLoss,
+    deviation: float,
     executor: Executor | None,
 ) -> CurvedClosing:
     """Release the curvature and the last gradient at theta, and return the Newton step from it.
 
-    Residuals are at most 1 in size; ``curvatures`` are in [0, 1], in units of ``smoothness``.
+    ``deviation`` is about that of the lengths of gradients.
     """
     (for_products, for_gradient), records = ledger.plan.parts[-2:], ledger.shape[0]
     size, product_noise = theta.size, noise_of(for_products)
@@ -126,20 +107,24 @@ def close_curved(
     # deviation; q eigenvalues add up to about length^2 times the mean curvature.
     relative = max(product_noise * math.sqrt(2 * size) * size, 1e-9)
     stretch = min(max(math.sqrt(PRODUCT_NOISE / relative), LEAST_LENGTH), MOST_LENGTH)
-    length = stretch * mapped.length * math.sqrt(mean_curvature(mapped, theta, curvatures))
-    work = BlockCurvature(curvatures, mapped.features, theta, length)
+    length = (
+        stretch
+        * mapped.length
+        * math.sqrt(max(loss.mean_curvature(*mapped.scores(theta)), LEAST_MEAN))
+    )
+    work = BlockCurvature(loss, mapped.features, theta, length)
     query = MeanOfBlocks(work, records, executor)
     released = ledger.release(for_products, query, shape=size * (size + 1) // 2)
-    unit, upper = smoothness * length**2, np.triu_indices(size)
+    unit, upper = loss.smoothness * length**2, np.triu_indices(size)
     curvature = np.zeros((size, size))
     curvature[upper] = unit * released / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
     curvature += np.triu(curvature, 1).T
-    # A gradient's sampling error has the deviation length / 2 / sqrt(n q) in each coordinate.
+    # A gradient's sampling error is ``deviation`` / sqrt(n q) in each coordinate.
     noise = noise_of(for_gradient)
     balanced = 1 / max(noise * math.sqrt(records * size), 1e-9)
-    norm = min(max(balanced, LEAST_CLIPPING), MOST_CLIPPING) * mapped.length / 2
+    norm = min(max(balanced, LEAST_CLIPPING), MOST_CLIPPING) * deviation
     gradients = MeanOfClippedGradients(
-        residuals, norm, records, mapped.features, executor, unclipped_weight=SQUARE_WEIGHT
+        loss.slopes, norm, records, mapped.features, executor, unclipped_weight=SQUARE_WEIGHT
     )
     gradients.theta, gradients.squares = theta, True
     released = ledger.release(for_gradient, gradients, shape=size + 1)

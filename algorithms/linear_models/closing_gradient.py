@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import Executor
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +27,8 @@ from scipy.special import ndtr
 
 from accountant.numerics import Array
 from accountant.numerics.search import geometric_mean, least_float_that
-from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, squared_residuals
+from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients
+from algorithms.base.glm_losses import HALF_SQUARED, ScoreLoss
 from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.linear_models.feature_moments import MappedFeatures, Spread
 from algorithms.linear_models.mapped_plan import noise_of
@@ -84,7 +84,7 @@ def close_descent(
         MOST_CLIPPING_OF_ROW * mapped.length * y_bound,
     )
     query = MeanOfClippedGradients(
-        partial(squared_residuals, y_bound=y_bound),
+        ScoreLoss.within(HALF_SQUARED, -y_bound, y_bound).slopes,
         norm,
         records,
         mapped.features,

@@ -180,6 +180,17 @@ class MappedFeatures(NamedTuple):
     directions: Array | None = None  # the eigenvectors; None if no products were released
     spread: Spread | None = None  # None if no products were released
 
+    def scores(self, theta: Array) -> tuple[float, float]:
+        """Return the score of the mean row, and the deviation of scores, from above.
+
+        Mapped rows have the mean 0 and about the covariance ``longest_step^-1 I``, or a smaller
+        one.  Nothing rests on it.
+        """
+        constant, slopes = 0.0, theta
+        if self.features.intercept:
+            constant, slopes = self.features.intercept * float(theta[-1, 0]), theta[:-1]
+        return constant, math.sqrt(float(np.square(slopes).sum()) / self.longest_step)
+
     def without_noise(
         self, theta: Array, gradient_noise: float, usual: tuple[float, float], least: float = 0.0
     ) -> Array:

@@ -16,30 +16,42 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.metrics import d2_pinball_score, d2_tweedie_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from accountant.domains import BOOLEAN, POSITIVE, POSITIVE_DELTA, IntegerRange, Interval, OneOf
+from accountant.domains import (
+    BOOLEAN,
+    NON_NEGATIVE,
+    POSITIVE,
+    POSITIVE_DELTA,
+    IntegerRange,
+    Interval,
+    OneOf,
+)
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Sequential
-from algorithms.base.estimators import PrivateRegressor
-from algorithms.base.exact_minimum import record_weights
+from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
+from algorithms.base.exact_minimum import ExactMinimum, record_weights
 from algorithms.base.fit_data import (
+    PUBLIC,
     checked_shape,
+    finds_bounds,
     generator_of,
     validated_data,
     validated_fit_data,
     with_weights,
 )
-from algorithms.base.glm_losses import poisson_mean
+from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
-from algorithms.linear_models.closing_gradient import linear_part
+from algorithms.linear_models.closing_curvature import FOR_INTERVALS, CurvedClosing, close_curved
+from algorithms.linear_models.closing_gradient import gradient_deviation, linear_part
 from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
+    Shares,
     Sizes,
     noise_of,
     private_plan,
@@ -53,16 +65,16 @@ from algorithms.linear_models.regression_rounds import (
     SHARES,
     RegressionLoss,
     descend_mapped,
+    exact_minimum,
 )
 
 POISSON, QUANTILE = "poisson", "quantile"
-LOSS = OneOf(tuple(REGRESSION_LOSSES))
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 LEVEL = Interval(0.0, 1.0, "()")
 
 
 @dataclass(eq=False, repr=False)
-class PrivateGeneralizedLinearModel(PrivateRegressor):
+class PrivateGeneralizedLinearModel(PrivatelyBounded):
     """A Poisson, Huber or quantile regression; (epsilon, delta)-DP for every record.
 
     It releases what `PrivateLinearRegression` does by "descent": the mean of features and their
@@ -83,6 +95,9 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
         Which quantile "quantile" predicts, in (0, 1); other losses do not use it.
     fit_intercept : bool
         Whether a constant is added to scores.
+    ridge : float
+        Ridge penalty, of half the squared length of `coef_`, added to the mean of minus the
+        log-likelihood, of half the squared error within Huber's threshold, or of the pinball loss.
     x_bound : float
         Largest absolute feature; larger ones are clipped, in predictions too.
     y_bound : float
@@ -91,6 +106,9 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
         Largest weight of a record; a record counts as the share of it, and costs the same privacy.
     rounds : int or None
         Number of gradients; None takes 60 to 200, by shape and epsilon.
+    intervals : bool
+        Whether `interval` is wanted, of "poisson" and "huber": it keeps half of the budget for the
+        curvature of the loss and a last gradient that clips hardly any record.
     relation : {"replace-one", "add-remove"} or Adjacency
         Neighbours; "add-remove" takes the number of records as public: a record is replaced by one
         that adds nothing to any sum.
@@ -98,9 +116,17 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
         The minimiser of the mean loss itself, for comparison; needs ``epsilon=inf``.
     random_state : int, numpy.random.Generator or None
         Seed of the noise; None draws from the operating system's entropy.
+    bounds : {"public", "private"}
+        Whether ``x_bound`` and ``y_bound`` bound the columns as they are, or are the outer ends of
+        a noisy histogram that finds the scale of each, as in `PrivateLinearRegression`.  The bound
+        of counts stays public.
+    bounds_share : float
+        Share of the squared budget that this histogram gets.
 
     Attributes
     ----------
+    column_bounds_ : ColumnBounds or None
+        The scales, limits and noisy clipped shares of the features and, but of counts, the target.
     coef_ : numpy.ndarray of shape (features,)
         Coefficients of scores.
     intercept_ : float
@@ -133,34 +159,50 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
     delta: float
     quantile: float = 0.5
     fit_intercept: bool = True
+    ridge: float = 0.0
     x_bound: float = 1.0
     y_bound: float = 1.0
     weight_bound: float = 1.0
     rounds: int | None = None
+    intervals: bool = False
     relation: str = REPLACE
     non_private: bool = False
     random_state: Any = None
+    bounds: str = PUBLIC
+    bounds_share: float = BOUNDS_SHARE
+
+    _headroom = HEADROOM
 
     def plan(self, shape: tuple[int, ...]) -> Sequential | NoPrivacy:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
+        if finds_bounds(self):
+            return self._plan_with_bounds((records, features))
         budget = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         size = features + BOOLEAN.check("fit_intercept", self.fit_intercept)
         rounds = None if self.rounds is None else IntegerRange(1).check("rounds", self.rounds)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         BOUND.check("x_bound", self.x_bound)
         POSITIVE.check("weight_bound", self.weight_bound)
+        NON_NEGATIVE.check("ridge", self.ridge)
         self._regression_loss()
         if self.non_private:
             return NoPrivacy()
         sizes, mu = Sizes(records, features, size), mu_of_budget(*budget)
         moves, constant = Moves.of(relation), CONSTANT_SQUARE * self.fit_intercept
-        worth = worth_of(sizes, mu, SHARES, moves, CLIP_SQUARE, constant)
+        worth = worth_of(
+            sizes, mu, self._shares(), moves, CLIP_SQUARE, constant, needs_products=self.intervals
+        )
+        if self.intervals and not (worth.shares.products and self.loss != QUANTILE):
+            allowed = "False: noise hides products of features, or the loss is that of a quantile"
+            raise ParameterError("intervals", True, allowed)
         plan = private_plan(budget, sizes, rounds or worth.rounds, worth.shares, relation)
         return self._warned_plan(plan, features)
 
     def hidden_by_noise(self, plan: Any, features: int) -> bool:
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
+        if finds_bounds(self):
+            return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
         del features
         rounds = GradientRounds.of(plan)
         # Gradients are in units of the norm to which they are clipped.
@@ -168,26 +210,43 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return coefficients, and the constant last if one is fitted, from released values."""
-        features = ledger.shape[1]
-        size, loss = features + self.fit_intercept, self._regression_loss()
+        if finds_bounds(self):
+            return self._run_scaled(ledger, executor)
+        features, reach = ledger.shape[1], self.x_bound * self._reach
+        size, loss, ridge = features + self.fit_intercept, self._regression_loss(), self.ridge
         if self.non_private:
-            weights = partial(record_weights, weight_bound=self.weight_bound)
-            rows = partial(clipped_rows, bound=self.x_bound)
-            minimum = loss.exact_minimum(rows, self.fit_intercept, weights, executor)
+            query_of = partial(
+                ExactMinimum,
+                rows=partial(clipped_rows, bound=self.x_bound),
+                fit_intercept=self.fit_intercept,
+                weights=partial(record_weights, weight_bound=self.weight_bound),
+                executor=executor,
+            )
+            minimum = partial(
+                exact_minimum, loss=loss, y_bound=self.y_bound, ridge=ridge, query_of=query_of
+            )
             theta = ledger.release(ledger.plan, minimum, shape=(features + 1, 1))
             return np.asarray(theta)[:size, 0]
         mapped = released_map(
             ledger,
-            self.x_bound,
-            math.hypot(self.x_bound * math.sqrt(features), self.fit_intercept),
+            reach,
+            math.hypot(reach * math.sqrt(features), self.fit_intercept),
             self.fit_intercept,
             executor,
-            SHARES,
+            self._shares(),
             CLIP_SQUARE,
             CONSTANT_SQUARE,
             curvature=1.0,
         )
-        descent = descend_mapped(ledger, mapped, loss, executor, weight_bound=self.weight_bound)
+        descent = descend_mapped(ledger, mapped, loss, executor, ridge, self.weight_bound)
+        if self.intervals:
+            noise = noise_of(GradientRounds.of(ledger.plan).mechanism) / SHARES.unclipped_weight
+            deviation = gradient_deviation(descent, noise)
+            if loss.steered_share is not None:  # shares are of residuals within a width
+                deviation = mapped.length * descent.loss.norm / 2
+            self.closing_: CurvedClosing | None = close_curved(
+                ledger, mapped, descent.theta, descent.loss.loss, deviation, executor
+            )
         return linear_part(mapped, size) @ descent.theta[:, 0]
 
     def fit(
@@ -203,13 +262,20 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
 
         ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.
         """
+        if finds_bounds(self):
+            return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
         X, y = validated_fit_data(self, X, y)
         data = with_weights(self, X, y, sample_weight)
+        if BOOLEAN.check("intervals", self.intervals) and sample_weight is not None:
+            allowed = "None where intervals are wanted: their errors are those of equal weights"
+            raise ParameterError("sample_weight", type(sample_weight), allowed)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
+        self.closing_ = None
         theta = self.run(self.ledger_, executor)
         self.coef_ = theta[: X.shape[1]]
         self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
+        self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
         self.transcript_ = self.ledger_.transcript
         return self
@@ -222,8 +288,8 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
         check_is_fitted(self)
         X = validated_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         self._warn_if_not_private("predictions are")
-        scores = row_products(clipped_rows(X, self.x_bound), self.coef_) + self.intercept_
-        return poisson_mean(scores, self.y_bound) if self.loss == POISSON else scores
+        scores = row_products(self._within_bounds(X), self.coef_) + self.intercept_
+        return np.asarray(self._regression_loss().mean(scores))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the explained share of the loss, as scikit-learn's regressors of its kind do.
@@ -231,25 +297,59 @@ class PrivateGeneralizedLinearModel(PrivateRegressor):
         It is that of the Poisson deviance, of the pinball loss, or, of Huber's regression, of the
         squared error.
         """
-        measured = {
-            POISSON: partial(d2_tweedie_score, power=1),
-            QUANTILE: partial(d2_pinball_score, alpha=self.quantile),
-        }
-        predicted = self.predict(X)
-        if self.loss == POISSON:  # the deviance at a mean of 0 is infinite
-            predicted = np.maximum(predicted, np.finfo(float).tiny)
-        return float(measured.get(self.loss, r2_score)(y, predicted, sample_weight=sample_weight))
+        metric = self._regression_loss().metric
+        return float(metric(y, self.predict(X), sample_weight=sample_weight))
+
+    def interval(self, confidence: float = 0.95) -> Array:
+        """Return intervals for the coefficients of the least loss in the population.
+
+        They count the noise and the sampling of records.  Their centres are coefficients without a
+        ridge, and with the threshold of the fit.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability that an interval covers its coefficient, in (0, 1).
+
+        Returns
+        -------
+        numpy.ndarray of shape (features, 2)
+            Lower and upper ends; with an intercept a last row is its own.
+
+        Raises
+        ------
+        ParameterError
+            If the fit was without ``intervals``, or noise hides a direction of the features.
+        """
+        check_is_fitted(self)
+        CONFIDENCE.check("confidence", confidence)
+        if self.closing_ is None:
+            raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
+        if self.column_bounds_ is not None:
+            return self._scaled_interval(confidence)
+        return normal_interval(*self.closing_.errors(), confidence)
 
     def _noise_summary(self) -> str:
+        if self.column_bounds_ is not None:
+            return self._scaled_summary()
         rounds = GradientRounds.of(self.plan_)
         return (
             f"noise of deviation {noise_of(rounds.mechanism):.4g} clipping norms on every "
-            f"coordinate of {rounds.count} gradients, after {len(self.plan_.parts) - 1} releases "
-            f"of moments; features are clipped to ±{self.x_bound:g} and targets to "
-            f"{'[0, ' if self.loss == POISSON else '±'}{self.y_bound:g}"
-            f"{']' if self.loss == POISSON else ''}"
+            f"coordinate of {rounds.count} gradients, beside {len(self.plan_.parts) - 1} other "
+            f"releases; features are clipped to ±{self.x_bound:g} and targets to at most "
+            f"{self.y_bound:g} in size"
         )
 
+    def _shares(self) -> Shares:
+        """Return the shares of the budget."""
+        wanted = BOOLEAN.check("intervals", self.intervals)
+        return SHARES._replace(**FOR_INTERVALS) if wanted else SHARES
+
+    @property
+    def _scales_target(self) -> bool:
+        return self._regression_loss().is_equivariant
+
     def _regression_loss(self) -> RegressionLoss:
-        name, y_bound = LOSS.check("loss", self.loss), BOUND.check("y_bound", self.y_bound)
+        name = OneOf(tuple(REGRESSION_LOSSES)).check("loss", self.loss)
+        y_bound = BOUND.check("y_bound", self.y_bound)
         return REGRESSION_LOSSES[name](y_bound, LEVEL.check("quantile", self.quantile))

@@ -332,9 +332,7 @@ class PrivateLinearRegression(PrivatelyBounded):
             allowed = "None before the fit: errors are those of records of equal weight"
             raise ParameterError("sample_weight", "given", allowed)
         if self.column_bounds_ is not None:
-            scaled: Array = self.scaled_fit_.interval(confidence)
-            units = self.column_bounds_.units(self.n_features_in_)[: len(scaled)]
-            return np.asarray(units[:, None] * scaled)
+            return self._scaled_interval(confidence)
         if self.statistics_ is not None:
             centre, covariance = coefficient_covariance(self.statistics_, self.records_)
         elif self.closing_ is not None:

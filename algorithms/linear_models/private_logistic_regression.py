@@ -27,19 +27,9 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.binary_labels import checked_classes, encode_classes
-from algorithms.base.clipped_gradient_descent import (
-    MeanOfClippedGradients,
-    descend,
-    logistic_residuals,
-    multinomial_residuals,
-)
+from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, descend
 from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
-from algorithms.base.exact_minimum import (
-    BinomialLoss,
-    ExactMinimum,
-    MultinomialLoss,
-    record_weights,
-)
+from algorithms.base.exact_minimum import ExactMinimum, record_weights
 from algorithms.base.fit_data import (
     PUBLIC,
     checked_shape,
@@ -49,7 +39,7 @@ from algorithms.base.fit_data import (
     validated_labelled_data,
     with_weights,
 )
-from algorithms.base.glm_losses import logistic_curvatures
+from algorithms.base.glm_losses import LOGISTIC_OF_CLASSES, MultinomialLoss, ScoreObjective
 from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
@@ -65,7 +55,7 @@ from algorithms.linear_models.class_shares import (
     ClassWeights,
     public_weights,
 )
-from algorithms.linear_models.closing_curvature import SQUARE_WEIGHT, CurvedClosing, close_curved
+from algorithms.linear_models.closing_curvature import FOR_INTERVALS, CurvedClosing, close_curved
 from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
@@ -91,9 +81,8 @@ CLASSES_SHARE = 0.05
 # Slopes keep at least this part, however large the noise: it hardly changes probabilities, and
 # classes follow the direction alone.
 LEAST_KEPT = 0.5
-# What is left for intervals, in place of a calibration.
-FOR_INTERVALS = {"curvature": 0.15, "closing": 0.35, "square_weight": SQUARE_WEIGHT,
-                 "shortest_constant": 0.5, "longest_constant": 0.5}  # fmt: skip
+# The length of the constant feature where intervals are wanted, in place of a calibration.
+WITH_INTERVALS = {"shortest_constant": 0.5, "longest_constant": 0.5}
 # A gradient is clipped to the norm 0.4 cbrt(signal / 100), but at least the first and at most the
 # second of these numbers, times the root of the mean squared length of mapped rows.
 CLIPS = (0.4, 2.0)
@@ -249,7 +238,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             mu,
             self._shares(),
             Moves.of(relation),
-            self._clip(sizes, mu) ** 2 / self._curvature(),
+            self._clip(sizes, mu) ** 2 / self._loss().smoothness,
             CONSTANT_SQUARE * self.fit_intercept,
             needs_products=BOOLEAN.check("intervals", self.intervals),
         )
@@ -284,7 +273,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             minimum = self._exact_minimum(bound, executor)
             shape = features + 1, minimum.outputs
             return np.asarray(ledger.release(ledger.plan.part, minimum, shape=shape))
-        rounds, has_two_classes = GradientRounds.of(ledger.plan), self._outputs() == 1
+        rounds, loss = GradientRounds.of(ledger.plan), self._loss()
         sizes, mu = self._sizes_and_mu(ledger.shape)
         # The plan counts products in units of the square of the length to which rows are shortened,
         # so it is the same for every length.
@@ -303,15 +292,15 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             self.fit_intercept,
             executor,
             shares,
-            self._clip(sizes, mu) ** 2 / self._curvature(),
+            self._clip(sizes, mu) ** 2 / self._loss().smoothness,
             CONSTANT_SQUARE,
             of_classes.mean,
-            curvature=self._curvature(),
+            curvature=self._loss().smoothness,
             row_bound=math.inf if self.row_bound is None else bound,
         )
         clip = mapped.length * self._clip(sizes, mu)
         gradient = MeanOfClippedGradients(
-            logistic_residuals if has_two_classes else multinomial_residuals,
+            loss.slopes,
             clip,
             records * rounds.rate,
             mapped.features,
@@ -331,13 +320,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         theta = descend(ledger, rounds.part, gradient, start, step, rounds.count, averaged)
         if self.intervals:
             self.closing_: CurvedClosing | None = close_curved(
-                ledger,
-                mapped,
-                theta,
-                logistic_residuals,
-                logistic_curvatures,
-                self._curvature(),
-                executor,
+                ledger, mapped, theta, LOGISTIC_OF_CLASSES, mapped.length / 2, executor
             )
         usual = 1.0, CONSTANT_SQUARE
         theta = mapped.without_noise(theta, unit * mean_noise(ledger.plan), usual, LEAST_KEPT)
@@ -421,9 +404,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         if self.closing_ is None:
             raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
         if self.column_bounds_ is not None:
-            scaled: Array = self.scaled_fit_.interval(confidence)
-            units = self.column_bounds_.units(self.n_features_in_)[: len(scaled)]
-            return np.asarray(units[:, None] * scaled)
+            return self._scaled_interval(confidence)
         return normal_interval(*self.closing_.errors(), confidence)
 
     def _noise_summary(self) -> str:
@@ -448,7 +429,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         if self.class_weight is not None:
             return SHARES._replace(classes=CLASSES_SHARE)
         if self.intervals:
-            return SHARES._replace(**FOR_INTERVALS)
+            return SHARES._replace(**FOR_INTERVALS, **WITH_INTERVALS)
         return SHARES._replace(calibration=CLASSES_SHARE if self.fit_intercept else 0.0)
 
     def _public_classes(self) -> Any:
@@ -461,9 +442,9 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         """Return the clipping norm, over the typical length of a mapped row."""
         return default_clip(sizes, mu) if self.clip is None else self.clip
 
-    def _curvature(self) -> float:
-        """Return a bound on the second derivative of the loss (Boehning & Lindsay)."""
-        return 0.25 if self._outputs() == 1 else 0.5
+    def _loss(self) -> ScoreObjective:
+        """Return the loss of two classes, or of more."""
+        return LOGISTIC_OF_CLASSES if self._outputs() == 1 else MultinomialLoss()
 
     def _outputs(self) -> int:
         """Return the number of scores: 1 of two classes."""
@@ -481,7 +462,6 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
     def _exact_minimum(self, bound: float, executor: Executor | None) -> ExactMinimum:
         """Return the query of a fit without privacy."""
         intercept, outputs = float(self.fit_intercept), self._outputs()
-        objective: Any = BinomialLoss() if outputs == 1 else MultinomialLoss()
         clip = partial(clipped_rows, bound=self.x_bound)
         public = public_weights(self.class_weight, self._public_classes())
         weights = partial(
@@ -492,7 +472,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             class_weights=None if public is None else public / public.max(),
         )
         return ExactMinimum(
-            objective, clip, self.fit_intercept, outputs, weights=weights, executor=executor
+            self._loss(), clip, self.fit_intercept, outputs, weights=weights, executor=executor
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -35,17 +35,18 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
+from sklearn.metrics import d2_pinball_score, d2_tweedie_score, r2_score
 
 from accountant.ledger.private_data import take_rows
 from accountant.numerics import Array
-from algorithms.base.clipped_gradient_descent import (
-    MeanOfClippedGradients,
-    Residuals,
-    Within,
-    squared_residuals,
+from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, Within
+from algorithms.base.glm_losses import (
+    HALF_SQUARED,
+    LinearLoss,
+    ScoreLoss,
+    huber_loss,
+    poisson_loss,
 )
-from algorithms.base.exact_minimum import ExactMinimum, Rows, Weights
-from algorithms.base.glm_losses import LinearLoss, huber_loss, poisson_loss
 from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.base.row_blocks import row_blocks, row_products
 from algorithms.linear_models.feature_moments import MappedFeatures
@@ -93,16 +94,17 @@ class Progress(NamedTuple):
     level: float  # steered by the released shares
     share: float  # running mean of the shares, less than which noise hides: an upper estimate
     constant: float  # the score of the mean row
-    variance: float  # of the scores, from above
+    deviation: float  # of the scores, from above
 
 
 class RoundLoss(NamedTuple):
     """A loss of one score in a round."""
 
-    residuals: Residuals
+    loss: ScoreLoss
     norm: float  # to which gradients are clipped, over the length of mapped rows
     curvature: float = 1.0  # estimate of the mean curvature: steps are divided by it
     within: Within | None = None  # which records the share counts; None: those not clipped
+    unit: float = 1.0  # the loss over what a ridge is added to
 
 
 class DescentLoss(Protocol):
@@ -128,6 +130,24 @@ class DescentLoss(Protocol):
         ...
 
 
+class RegressionLoss(DescentLoss, Protocol):
+    """A loss of `PrivateGeneralizedLinearModel`, which predicts and is measured by it."""
+
+    @property
+    def metric(self) -> Callable[..., float]:
+        """The explained share of the loss, from targets and predictions."""
+        ...
+
+    @property
+    def is_equivariant(self) -> bool:
+        """Whether predictions of targets in another unit are those in that unit."""
+        ...
+
+    def mean(self, scores: Array) -> Array:
+        """Return what is predicted at scores."""
+        ...
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class SquaredRounds:
@@ -140,78 +160,40 @@ class SquaredRounds:
 
     def at(self, progress: Progress) -> RoundLoss:
         """Return the loss, with the norm of this level."""
-        residuals = partial(squared_residuals, y_bound=self.y_bound)
-        return RoundLoss(residuals, progress.level * self.y_bound)
+        loss = ScoreLoss.within(HALF_SQUARED, -self.y_bound, self.y_bound)
+        return RoundLoss(loss, progress.level * self.y_bound)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class ScoreLoss:
-    """A loss of one score for records whose targets are clipped to [lowest, highest]."""
+class Likelihood:
+    """A multiple of minus the log-likelihood, of targets clipped to ``lowest`` and ``highest``.
+
+    ``first_score`` is one from which Newton steps do not overshoot.
+    """
 
     loss: LinearLoss
     lowest: float
     highest: float
-
-    @property
-    def curvature(self) -> float:
-        """At least the second derivative."""
-        return self.loss.smoothness
-
-    def __call__(self, scores: Array, targets: Array) -> tuple[Array, Array]:
-        """Return a value for each record, and slopes of the shape of scores."""
-        targets = np.clip(targets, self.lowest, self.highest)
-        return self.loss.value(scores[:, 0], targets), self.residuals(scores, targets)
-
-    def residuals(self, scores: Array, targets: Array) -> Array:
-        """Return slopes of the shape of scores."""
-        targets = np.clip(targets, self.lowest, self.highest)
-        return self.loss.slope(scores[:, 0], targets)[:, None]
-
-
-class RegressionLoss(DescentLoss, Protocol):
-    """A loss for a descent and for a fit without privacy."""
-
-    def exact_minimum(
-        self, rows: Rows, fit_intercept: bool, weights: Weights, executor: Executor | None
-    ) -> Callable[[Any], Array]:
-        """Return the query of a fit without privacy."""
-        ...
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Poisson:
-    """Minus the log-likelihood of counts up to ``y_bound``, whose mean is ``e^u``."""
-
-    y_bound: float
+    metric: Callable[..., float]
+    first_score: float = 0.0
     steered_share: float | None = None
     is_quadratic: bool = False
+    is_equivariant: bool = False
 
-    @property
-    def first_score(self) -> float:
-        """The score of the largest mean, from which Newton steps go down without overshooting."""
-        return math.log(self.y_bound)
-
-    @property
-    def score_loss(self) -> ScoreLoss:
-        """The loss, over the largest target."""
-        return ScoreLoss(poisson_loss(self.y_bound), 0.0, self.y_bound)
+    def mean(self, scores: Array) -> Array:
+        """Return the means of targets."""
+        return self.loss.mean(scores)
 
     def at(self, progress: Progress) -> RoundLoss:
-        """Return the loss; the level is of the norm, in units of the deviation of counts."""
-        log_mean = progress.constant + progress.variance / 2 - math.log(self.y_bound)
-        curvature = max(math.exp(min(log_mean, 0.0)), LEAST_MEAN)
-        deviation = min(DISPERSION * math.sqrt(curvature / self.y_bound), 1.0)
-        return RoundLoss(self.score_loss.residuals, 2 * progress.level * deviation, curvature)
-
-    def exact_minimum(
-        self, rows: Rows, fit_intercept: bool, weights: Weights, executor: Executor | None
-    ) -> Callable[[Any], Array]:
-        """Return the query of the minimiser."""
-        return ExactMinimum(
-            self.score_loss, rows, fit_intercept, weights=weights, executor=executor
-        )
+        """Return the loss; the level is of the norm, in units of the deviation of slopes."""
+        loss, unit = ScoreLoss.within(self.loss, self.lowest, self.highest), self.loss.unit
+        mean = loss.mean_curvature(progress.constant, progress.deviation)
+        curvature = loss.smoothness * max(mean, LEAST_MEAN)
+        # The slopes of a log-likelihood have the variance of its curvature.
+        steepest = self.loss.steepest(math.inf, self.highest)
+        deviation = min(DISPERSION * math.sqrt(curvature * unit), steepest)
+        return RoundLoss(loss, 2 * progress.level * deviation, curvature, unit=unit)
 
 
 @final
@@ -220,76 +202,86 @@ class TiltedHuber:
     """Huber's loss of a quantile, whose threshold follows the residuals.
 
     Half of the residuals, or another ``steered_share``, lie within a width; the threshold is
-    ``narrower`` times that.
+    ``narrower`` times that.  A ridge is added to half the squared error within the threshold, or to
+    the loss over another ``unit``.
     """
 
     y_bound: float
     steered_share: float
+    metric: Callable[..., float]
     narrower: float = 1.0
     quantile: float = 0.5
+    unit: float | None = None
     first_score: float = 0.0
     is_quadratic: bool = False
+    is_equivariant: bool = True
 
-    def score_loss(self, width: float, quantile: float) -> ScoreLoss:
-        """Return the loss of a quantile, at a width."""
-        loss = huber_loss(self.narrower * width, quantile)
-        return ScoreLoss(loss, -self.y_bound, self.y_bound)
+    def mean(self, scores: Array) -> Array:
+        """Return centres or quantiles."""
+        return scores
 
     def at(self, progress: Progress) -> RoundLoss:
         """Return the loss at the width of this level; its quantile moves away from the median."""
         width = progress.level * self.y_bound
         quantile = 0.5 + (self.quantile - 0.5) * progress.passed
+        huber = huber_loss(self.narrower * width, quantile)
+        loss = ScoreLoss.within(huber, -self.y_bound, self.y_bound)
         # More residuals than the steered share are within while the width is too large.
         curvature = min(max(progress.share, self.steered_share), 1.0) / width
 
         def within(scores: Array, targets: Array) -> Any:
-            residuals = scores[:, 0] - np.clip(targets, -self.y_bound, self.y_bound)
-            return np.asarray(np.abs(residuals) <= width)
+            return np.asarray(np.abs(scores[:, 0] - loss.targets(targets)) <= width)
 
         # The norm is the steepest slope: a shorter one would clip the rarer side of a quantile.
-        steepest = 1 + abs(1 - 2 * quantile)
-        residuals = self.score_loss(width, quantile).residuals
-        return RoundLoss(residuals, steepest, curvature, within)
-
-    def exact_minimum(
-        self, rows: Rows, fit_intercept: bool, weights: Weights, executor: Executor | None
-    ) -> Callable[[Any], Array]:
-        """Return the query of the minimiser whose width holds the steered share of residuals."""
-
-        def minimum(data: Any) -> Array:
-            width, theta = self.y_bound, np.zeros(0)
-            for _ in range(MOST_THRESHOLDS):
-                loss = self.score_loss(width, self.quantile)
-                query = ExactMinimum(loss, rows, fit_intercept, weights=weights, executor=executor)
-                theta, last_width = query(data), width
-                sizes = []
-                for block in (take_rows(data, block_rows) for block_rows in row_blocks(data)):
-                    scores = row_products(rows(block[0]), theta[:-1, 0]) + theta[-1, 0]
-                    targets = np.clip(block[1], -self.y_bound, self.y_bound)
-                    sizes.append(np.abs(scores - targets))
-                width = float(np.quantile(np.concatenate(sizes), self.steered_share))
-                width = max(width, LEAST * self.y_bound)
-                if abs(width - last_width) <= ARRIVED * width:
-                    break
-            return theta
-
-        return minimum
+        steepest = huber.steepest(math.inf, self.y_bound)
+        return RoundLoss(loss, steepest, curvature, within, self.unit or huber.unit)
 
 
 # The losses of `PrivateGeneralizedLinearModel`, from the largest target and the quantile.
 REGRESSION_LOSSES: dict[str, Callable[[float, float], RegressionLoss]] = {
-    "poisson": lambda y_bound, quantile: Poisson(y_bound),
-    "huber": lambda y_bound, quantile: TiltedHuber(y_bound, HUBER_SHARE),
+    "poisson": lambda y_bound, quantile: Likelihood(
+        poisson_loss(y_bound), 0.0, y_bound, partial(d2_tweedie_score, power=1), math.log(y_bound)
+    ),
+    "huber": lambda y_bound, quantile: TiltedHuber(y_bound, HUBER_SHARE, r2_score),
     "quantile": lambda y_bound, quantile: TiltedHuber(
-        y_bound, QUANTILE_SHARE, QUANTILE_THRESHOLD, quantile
+        y_bound,
+        QUANTILE_SHARE,
+        partial(d2_pinball_score, alpha=quantile),
+        QUANTILE_THRESHOLD,
+        quantile,
+        unit=2.0,  # far from targets it is twice the pinball loss
     ),
 }
+
+
+def exact_minimum(
+    data: Any, loss: DescentLoss, y_bound: float, ridge: float, query_of: Callable[..., Any]
+) -> Array:
+    """Return the minimiser; of a level that is steered, where the share of residuals is within."""
+    level, theta = LARGEST, np.zeros(0)
+    for _ in range(MOST_THRESHOLDS):
+        at_level = loss.at(Progress(1.0, level, 1.0, 0.0, 0.0))
+        query = query_of(at_level.loss, ridge=ridge * at_level.unit)
+        theta = query(data)
+        if loss.steered_share is None:
+            break
+        sizes = []
+        for block in (take_rows(data, block_rows) for block_rows in row_blocks(data)):
+            scores = row_products(query.rows(block[0]), theta[:-1, 0]) + theta[-1, 0]
+            sizes.append(np.abs(scores - at_level.loss.targets(block[1])))
+        last_level = level
+        level = float(np.quantile(np.concatenate(sizes), loss.steered_share)) / y_bound
+        level = max(level, LEAST)
+        if abs(level - last_level) <= ARRIVED * level:
+            break
+    return theta
 
 
 class Descent(NamedTuple):
     """Where a descent ended, in mapped coordinates, and what it saw."""
 
     theta: Array
+    loss: RoundLoss  # of the last round
     norms: Array  # of the rounds
     shares: Array  # noisy shares of the records that were not clipped
 
@@ -339,7 +331,7 @@ def descend_mapped(
     if features.intercept:
         theta[-1] = loss.first_score / features.intercept
     query = MeanOfClippedGradients(
-        squared_residuals,
+        HALF_SQUARED.slope,
         1.0,
         ledger.shape[0],
         features,
@@ -350,23 +342,23 @@ def descend_mapped(
     # Iterates after round ``start`` are averaged: the last new start, or the end of the approach.
     mean, start = theta, 0 if loss.is_quadratic else int(APPROACH * rounds)
     norms, shares, mean_share = np.empty(rounds), np.empty(rounds), 1.0
+    shorter = ridge_step(mapped, ridge)
     mean_share_noise = share_noise * math.sqrt(LATEST / (2 - LATEST))
     for t in range(1, rounds + 1):
-        constant, slopes = 0.0, theta
-        if features.intercept:
-            constant, slopes = features.intercept * float(theta[-1, 0]), theta[:-1]
-        variance = float(np.square(slopes).sum()) / mapped.longest_step
-        passed = min((t - 1) / (APPROACH * rounds), 1.0)
-        round_loss = loss.at(
-            Progress(passed, level, mean_share + mean_share_noise, constant, variance)
-        )
+        passed, share = min((t - 1) / (APPROACH * rounds), 1.0), mean_share + mean_share_noise
+        round_loss = loss.at(Progress(passed, level, share, *mapped.scores(theta)))
         norm = mapped.length * round_loss.norm
-        query.residuals, query.within = round_loss.residuals, round_loss.within
+        query.residuals, query.within = round_loss.loss.slopes, round_loss.within
         query.theta, query.clip = theta, norm
         # The released vector is the mean gradient over the norm, then the weighted share.
         released = ledger.release(plan_rounds.part, query, shape=theta.size + 1)
-        gradient = norm * released[:-1, None] + ridge * penalty_slope(mapped, theta)
-        theta = theta - step * mapped.longest_step / round_loss.curvature * gradient
+        gradient = norm * released[:-1, None]
+        if loss.is_quadratic:  # the map counts with the ridge
+            gradient = gradient + ridge * penalty_slope(mapped, theta)
+        length = step * mapped.longest_step / round_loss.curvature
+        theta = theta - length * gradient
+        if not loss.is_quadratic:
+            theta = shorter(theta, length * ridge * round_loss.unit)
         norms[t - 1], shares[t - 1] = norm, released[-1] / SHARES.unclipped_weight
         # The level grows while the share is below its goal.
         share = min(1.0, max(0.0, shares[t - 1]))
@@ -383,7 +375,28 @@ def descend_mapped(
         # Iterate k after a start weighs k in the mean: 2 / (k + 1) of the mean of the first k.
         averaged = (mapped.steps.averaged or not loss.is_quadratic) and t > start
         mean = mean + 2 / (t - start + 1) * (theta - mean) if averaged else theta
-    return Descent(mean, norms, shares)
+    return Descent(mean, round_loss, norms, shares)
+
+
+def ridge_step(mapped: MappedFeatures, ridge: float) -> Callable[[Array, float], Array]:
+    """Return the proximal step of a penalty on half the squared length of slopes of clipped rows.
+
+    It is stable however steep the penalty is in a mapped direction.  A ridge of 0 changes nothing.
+    """
+    if not ridge:
+        return lambda theta, penalty: theta
+    size, root = mapped.spectrum.size, mapped.features.root
+    directions, squares = np.eye(size), np.ones(size)
+    if root is not None and mapped.directions is not None:
+        directions = mapped.directions
+        squares = np.square(np.einsum("ji,ji->i", directions, np.einsum("ij,jk", root, directions)))
+
+    def shorter(theta: Array, penalty: float) -> Array:
+        slopes = np.einsum("ji,jk->ik", directions, theta[:size])
+        slopes = slopes / (1 + penalty * squares)[:, None]
+        return np.vstack([np.einsum("ij,jk->ik", directions, slopes), theta[size:]])
+
+    return shorter
 
 
 def penalty_slope(mapped: MappedFeatures, theta: Array) -> Array:

@@ -9,7 +9,7 @@ import math
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Self, final
 
@@ -35,8 +35,6 @@ from accountant.plans.plan import Release, Repeat
 from algorithms.base.binary_labels import encode_two_classes
 from algorithms.base.erm_losses import (
     ERM_LOSSES,
-    ClippedSlopeObjective,
-    ErmLoss,
     MeanGradient,
     clipped_row_products,
     norm_clip_factors,
@@ -50,6 +48,7 @@ from algorithms.base.fit_data import (
     validated_fit_data,
     validated_labelled_data,
 )
+from algorithms.base.glm_losses import LinearLoss, ScoreLoss
 from algorithms.base.hard_thresholding import keep_largest
 from algorithms.base.noisy_gradient_rounds import (
     MAX_ROUNDS,
@@ -171,10 +170,10 @@ class SparseERM(PrivateRegressor):
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
         IntegerRange(1, features).check("sparsity", self.sparsity)
-        loss = self._settings()[0]
+        steepest = self._steepest()
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         constant = self._constant()
-        longest = loss.steepest * math.hypot(self.row_bound, constant)
+        longest = steepest * math.hypot(self.row_bound, constant)
         size = features + bool(constant)
         rate = None if self.rate is None else RATE.check("rate", self.rate)
         if self.rounds is not None:
@@ -196,7 +195,7 @@ class SparseERM(PrivateRegressor):
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         del features
         rounds = GradientRounds.of(plan)
-        longest = self._settings()[0].steepest * math.hypot(self.row_bound, self._constant())
+        longest = self._steepest() * math.hypot(self.row_bound, self._constant())
         return gradients_hidden(rounds.mechanism, rounds.count, longest)
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
@@ -231,8 +230,8 @@ class SparseERM(PrivateRegressor):
 
     def _affordable_steps(self, records: int, features: int) -> int:
         """Return how many steps without momentum keep the noise within `NOISE`."""
-        (loss, _, step), constant = self._settings(), self._constant()
-        moved = 2 * loss.steepest * math.hypot(self.row_bound, constant) * step / records
+        (_, _, step), constant = self._settings(), self._constant()
+        moved = 2 * self._steepest() * math.hypot(self.row_bound, constant) * step / records
         size, limit = features + bool(constant), NOISE[self.loss]
         return affordable_rounds(moved, size, self._checked_epsilon(), self.delta, limit)
 
@@ -328,12 +327,15 @@ class SparseERM(PrivateRegressor):
             f"{share:.0%} of the last one's square"
         )
 
-    def _settings(self) -> tuple[ErmLoss, float, float]:
-        loss = ERM_LOSSES[LOSS.check("loss", self.loss)]
-        clip = loss.steepest if self.non_private else CLIP
+    def _steepest(self) -> float:
+        """Return the bound of slopes; no loss of the table has steeper ones than 1."""
         if self.slope_bound is not None:
-            clip = POSITIVE.check("slope_bound", self.slope_bound)
-        loss = replace(loss, steepest=min(loss.steepest, clip))
+            return min(1.0, POSITIVE.check("slope_bound", self.slope_bound))
+        return 1.0 if self.non_private else CLIP
+
+    def _settings(self) -> tuple[LinearLoss, float, float]:
+        """Return the loss, whose slopes are bounded for any label, the ridge and the step."""
+        loss = ERM_LOSSES[LOSS.check("loss", self.loss)].clipped(self._steepest())
         ridge = NON_NEGATIVE.check("ridge", self.ridge)
         if self.step is not None:
             return loss, ridge, POSITIVE.check("step", self.step)
@@ -348,7 +350,7 @@ class SparseERM(PrivateRegressor):
 class ExactSparseMinimum:
     """A query: hard thresholding without noise, then the minimiser on the columns it finds."""
 
-    loss: ErmLoss
+    loss: LinearLoss
     row_bound: float
     constant: float
     ridge: float
@@ -371,7 +373,7 @@ class ExactSparseMinimum:
                 gradient.theta = theta
         columns = np.flatnonzero(theta[:features])
         minimum = ExactMinimum(
-            ClippedSlopeObjective(self.loss),
+            ScoreLoss(self.loss),
             partial(shortened_columns, self.row_bound, columns),
             bool(self.constant),
             executor=self.executor,

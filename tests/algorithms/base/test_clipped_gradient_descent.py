@@ -1,7 +1,6 @@
 """Clipped gradients: those of the formula, never longer than declared, the same however read."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -14,9 +13,12 @@ from algorithms.base.clipped_gradient_descent import (
     FeatureMap,
     MeanOfClippedGradients,
     descend,
-    logistic_residuals,
-    multinomial_residuals,
-    squared_residuals,
+)
+from algorithms.base.glm_losses import (
+    HALF_SQUARED,
+    LOGISTIC_OF_CLASSES,
+    MultinomialLoss,
+    ScoreLoss,
 )
 from algorithms.base.non_private import NoPrivacy
 from mechanisms import Gaussian
@@ -25,9 +27,9 @@ RNG = np.random.default_rng(4)
 X, THETA = RNG.normal(size=(40, 3)), RNG.normal(size=(4, 3))
 CODES = RNG.integers(0, 3, 40).astype(float)
 LOSSES = {
-    "squared": (partial(squared_residuals, y_bound=2.0), 1),
-    "logistic": (logistic_residuals, 1),
-    "multinomial": (multinomial_residuals, 3),
+    "squared": (ScoreLoss.within(HALF_SQUARED, -2.0, 2.0).slopes, 1),
+    "logistic": (LOGISTIC_OF_CLASSES.slopes, 1),
+    "multinomial": (MultinomialLoss().slopes, 3),
 }
 
 
@@ -72,11 +74,19 @@ def test_slopes_are_derivatives_of_the_losses():
     def multinomial(u):
         return -np.log(softmax(u, axis=1)[np.arange(5), codes.astype(int)])
 
-    assert multinomial_residuals(scores, codes)[:, 0] == pytest.approx(change(multinomial))
-    one = change(lambda u: np.logaddexp(0, u[:, 0]) - (codes > 0) * u[:, 0])
-    assert logistic_residuals(scores[:, :1], codes)[:, 0] == pytest.approx(one)
-    half = change(lambda u: (u[:, 0] - codes) ** 2 / 2)
-    assert squared_residuals(scores[:, :1], codes)[:, 0] == pytest.approx(half)
+    def logistic(u):
+        return np.logaddexp(0, u[:, 0]) - (codes > 0) * u[:, 0]
+
+    def half(u):
+        return (u[:, 0] - codes) ** 2 / 2
+
+    for loss, formula in (
+        (MultinomialLoss(), multinomial),
+        (LOGISTIC_OF_CLASSES, logistic),
+        (ScoreLoss(HALF_SQUARED), half),
+    ):
+        assert loss.values(scores, codes) == pytest.approx(formula(scores))
+        assert loss.slopes(scores, codes)[:, 0] == pytest.approx(change(formula))
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -97,7 +107,7 @@ def test_no_record_moves_a_mean_by_more_than_its_clip(name, kind):
 
 
 def test_chunks_and_arrays_give_the_same_bits_and_no_record_gives_none():
-    gradient = MeanOfClippedGradients(logistic_residuals, 0.5, 40, FeatureMap(1.0))
+    gradient = MeanOfClippedGradients(LOGISTIC_OF_CLASSES.slopes, 0.5, 40, FeatureMap(1.0))
     gradient.theta = THETA[:3, :1]
     whole = gradient((X, CODES))
     pieces = Chunks(lambda: ((X[at : at + 7], CODES[at : at + 7]) for at in range(0, 40, 7)),
@@ -108,7 +118,7 @@ def test_chunks_and_arrays_give_the_same_bits_and_no_record_gives_none():
 
 def test_descent_averages_late_iterates_most():
     x, y, plan = np.ones((10, 1)), np.ones(10), Repeat(NoPrivacy(), 3)
-    gradient = MeanOfClippedGradients(squared_residuals, 1.0, 10, FeatureMap())
+    gradient = MeanOfClippedGradients(ScoreLoss(HALF_SQUARED).slopes, 1.0, 10, FeatureMap())
     mean = descend(
         Ledger((x, y), plan, rng=0), plan.part, gradient, np.zeros((1, 1)), 0.5, plan.count
     ).item()
@@ -118,7 +128,7 @@ def test_descent_averages_late_iterates_most():
 
 def test_noise_reaches_every_coefficient():
     plan = Repeat(Gaussian(0.1, 0.1), 2)
-    gradient = MeanOfClippedGradients(multinomial_residuals, 1.0, 40, FeatureMap(1.0, 1.0))
+    gradient = MeanOfClippedGradients(MultinomialLoss().slopes, 1.0, 40, FeatureMap(1.0, 1.0))
     ledger = Ledger((X, CODES), plan, rng=0)
     theta = descend(ledger, plan.part, gradient, np.zeros((4, 3)), 1.0, 2)
     assert theta.shape == (4, 3)

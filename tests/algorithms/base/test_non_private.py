@@ -34,7 +34,8 @@ from algorithms import (
 )
 from algorithms.base import exact_minimum
 from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.exact_minimum import ExactMinimum, SquaredError
+from algorithms.base.exact_minimum import ExactMinimum
+from algorithms.base.glm_losses import SQUARED, ScoreLoss
 from algorithms.base.non_private import NoPrivacy, NotPrivateWarning, has_no_privacy
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.frank_wolfe.polytopes import L1Ball
@@ -245,14 +246,16 @@ def test_the_minimum_in_a_ball_is_the_same_where_features_are_many(monkeypatch):
 @pytest.mark.parametrize("radius", [math.inf, 0.4])
 def test_a_minimum_does_not_depend_on_the_unit_of_targets(radius):
     rows, targets = X[:200, :4] * np.linspace(0.1, 1.0, 4), Y[:200]
-    query = ExactMinimum(SquaredError(2.0), lambda rows: rows, True, l1_radius=radius)
+    query = ExactMinimum(
+        ScoreLoss.within(SQUARED, -2.0, 2.0), lambda rows: rows, True, l1_radius=radius
+    )
     small = replace(query, l1_radius=1e-12 * radius)((rows, 1e-12 * targets))
     assert 1e12 * small == pytest.approx(query((rows, targets)), abs=1e-4)
 
 
 def test_a_minimum_does_not_depend_on_the_units_of_features():
     rows, targets, units = X[:200, :4], Y[:200], np.array([1e-9, 1.0, 1.0, 1e5])
-    query = ExactMinimum(SquaredError(2.0), lambda rows: rows, True)
+    query = ExactMinimum(ScoreLoss.within(SQUARED, -2.0, 2.0), lambda rows: rows, True)
     slopes = query((rows * units, targets))[:-1, 0] * units
     assert slopes == pytest.approx(query((rows, targets))[:-1, 0], rel=1e-9)
 
@@ -260,7 +263,7 @@ def test_a_minimum_does_not_depend_on_the_units_of_features():
 def test_of_several_minimisers_the_shortest_is_taken():
     rows = np.column_stack([X[:200, :3], 1e-3 * X[:200, 0], np.full(200, 2.0), np.zeros(200)])
     best = np.linalg.lstsq(np.column_stack([rows, np.ones(200)]), Y[:200], rcond=None)[0]
-    query = ExactMinimum(SquaredError(2.0), lambda rows: rows, True)
+    query = ExactMinimum(ScoreLoss.within(SQUARED, -2.0, 2.0), lambda rows: rows, True)
     assert query((rows, Y[:200]))[:, 0] == pytest.approx(best, abs=1e-9)
 
 

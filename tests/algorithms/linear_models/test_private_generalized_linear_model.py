@@ -93,7 +93,7 @@ def test_no_record_moves_a_round_by_more_than_declared(loss, relation, kind):
     weights = rng.choice([-5.0, 0.5, 3.0, 1e9], 100)
     for level in (1e-4, 0.05, 1.0):
         at = REGRESSION_LOSSES[loss](2.0, 0.8).at(Progress(0.5, level, 0.5, 0.1, 0.2))
-        work = BlockClippedGradient(at.residuals, at.norm, features, 3.0, theta,
+        work = BlockClippedGradient(at.loss.slopes, at.norm, features, 3.0, theta,
                                     SHARES.unclipped_weight, within=at.within)  # fmt: skip
         sums = np.array([
             work((kind(x[i : i + 1]), y[i : i + 1], weights[i : i + 1])) for i in range(100)

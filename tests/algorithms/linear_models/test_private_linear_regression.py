@@ -13,12 +13,9 @@ from accountant import Budget, Chunks, ParameterError, Sequential
 from accountant.plans.adjacency import Adjacency
 from algorithms import PrivateLasso, PrivateLinearRegression
 from algorithms.base.adaptive_descent import BlockVector, vector_sensitivity
-from algorithms.base.clipped_gradient_descent import (
-    BlockClippedGradient,
-    FeatureMap,
-    squared_residuals,
-)
+from algorithms.base.clipped_gradient_descent import BlockClippedGradient, FeatureMap
 from algorithms.base.exact_minimum import project_to_l1_ball, record_weights
+from algorithms.base.glm_losses import HALF_SQUARED, ScoreLoss
 from algorithms.base.noisy_gradient_rounds import mu_of_budget
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.linear_models.class_shares import BlockCalibration
@@ -141,7 +138,7 @@ def test_no_record_moves_a_mapped_round_by_more_than_declared(kind, relation, sq
     greatest = 0.0
     for norm in (1e-3, 0.3, 5.0):
         work = BlockClippedGradient(
-            partial(squared_residuals, y_bound=1.0), norm, features, 1.0, theta,
+            ScoreLoss.within(HALF_SQUARED, -1.0, 1.0).slopes, norm, features, 1.0, theta,
             SHARES.unclipped_weight, squares,
         )  # fmt: skip
         greatest = max(greatest, moved_by(work, kind)[relation == "add-remove"])
@@ -479,7 +476,7 @@ def test_weights_of_records_are_clipped_to_one_unless_more_is_said():
         ),
         lambda bound: BlockCalibration(FeatureMap(1.0), np.zeros((4, 1)), bound),
         lambda bound: BlockClippedGradient(
-            squared_residuals, 1.0, FeatureMap(1.0), bound, np.zeros((4, 1))
+            ScoreLoss(HALF_SQUARED).slopes, 1.0, FeatureMap(1.0), bound, np.zeros((4, 1))
         ),
     ],
 )

@@ -12,7 +12,7 @@ from scipy.special import expit
 from accountant import Budget, Chunks, ParameterError, PoissonSampled
 from algorithms import PrivateLogisticRegression
 from algorithms.base.clipped_gradient_descent import FeatureMap
-from algorithms.base.glm_losses import logistic_curvatures
+from algorithms.base.glm_losses import LOGISTIC_OF_CLASSES
 from algorithms.base.non_private import NotPrivateWarning
 from algorithms.linear_models.closing_curvature import BlockCurvature
 from algorithms.linear_models.descent_loss import Prospect, separated
@@ -327,7 +327,7 @@ def test_no_record_moves_the_curvature_by_more_than_declared(kind, relation):
     root = np.array([[3.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 30.0]])
     features = FeatureMap(5.0, 1.0, np.array([0.3, 0.1, -0.2]), root)
     theta = np.array([[0.02], [-0.01], [0.01], [0.3]])
-    work = BlockCurvature(logistic_curvatures, features, theta, 2.0)
+    work = BlockCurvature(LOGISTIC_OF_CLASSES, features, theta, 2.0)
     rows = rng.normal(size=(200, 3)) * 10 ** rng.uniform(-2, 2, (200, 1))
     sums = np.array([work((kind(row[None]), np.zeros(1))) for row in rows])
     moved = np.linalg.norm(sums, axis=1).max()
