@@ -319,6 +319,8 @@ class PrivatelyBounded(PrivateRegressor):
     # columns are scaled, as lengths of rows and gradients are bounded whatever the features are.
     _reach: float = 1.0
     _headroom: ClassVar[float] = 1.0
+    # A descent ends with the nearest coefficients of at most this l1 norm.
+    _l1_radius: float = math.inf
 
     @property
     def _scales_target(self) -> bool:

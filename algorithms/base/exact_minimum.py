@@ -227,10 +227,7 @@ class ExactMinimum:
     def _in_the_ball(self, data: Any) -> Array:
         """Return the minimiser in the l1 ball, by projected steps until the gap is closed.
 
-        The rows are centred, which only changes the constant.  For a convex f with the gradient g
-        at slopes theta, and r the radius, f - min f <= <g, theta> + r max |g|: that is the gap
-        (Jaggi 2013).  `GAP` also
-        bounds what a step of the constant may still gain.
+        The rows are centred, which only changes the constant.
         """
         weight, mean, covariance = self._moments(data)
         centre = mean if self.fit_intercept else np.zeros_like(mean)
@@ -245,7 +242,6 @@ class ExactMinimum:
         # Steps of one over a bound of the curvature do not overshoot.
         curvature = self.objective.smoothness
         slope_curvature = curvature * max(spread, 1e-300)
-        constant_step = 1 / (curvature * weight)
 
         def value_and_gradient(point: Array) -> tuple[float, Array]:
             """Return value and gradient at slopes and a constant of centred rows."""
@@ -258,29 +254,15 @@ class ExactMinimum:
         if covariance is not None and getattr(self.objective, "loss", None) is SQUARED:
             # no further pass over the data
             value_and_gradient = self._quadratic(value_and_gradient, covariance, weight)
-        point = np.zeros(centre.size + 1)
-        largest_gap = GAP * min(value_and_gradient(point)[0], 1.0)
-        previous, ahead, momentum = point, point, 1.0
-        for _ in range(MOST_PROJECTIONS):
-            _, gradient = value_and_gradient(ahead)
-            slope_gradient = gradient[:-1]
-            point = ahead.copy()
-            point[:-1] = project_to_l1_ball(
-                ahead[:-1] - slope_gradient / slope_curvature, self.l1_radius
-            )
-            point[-1] -= constant_step * gradient[-1]
-            largest = float(np.abs(slope_gradient).max())
-            gap = float(slope_gradient @ ahead[:-1]) + self.l1_radius * largest
-            if 0 <= gap <= largest_gap and constant_step * gradient[-1] ** 2 <= largest_gap:
-                break
-            # The momentum of Beck & Teboulle starts again where it points upwards.
-            if float((ahead - point) @ (point - previous)) > 0:
-                momentum = 1.0
-            following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-            ahead = point + (momentum - 1) / following * (point - previous)
-            previous, momentum = point, following
-        theta = point.copy()
-        theta[-1] -= centre @ point[:-1]
+        largest_gap = GAP * min(value_and_gradient(np.zeros(centre.size + 1))[0], 1.0)
+        theta = minimum_in_l1_ball(
+            lambda point: value_and_gradient(point)[1],
+            centre.size,
+            self.l1_radius,
+            (slope_curvature, curvature * weight),
+            largest_gap,
+        )
+        theta[-1] -= centre @ theta[:-1]
         return theta[:, None]
 
     def _moments(self, data: Any) -> tuple[float, Array, Array | None]:
@@ -306,6 +288,41 @@ class ExactMinimum:
             return start + float(point @ (slope + moved / 2)), slope + moved
 
         return quadratic
+
+
+def minimum_in_l1_ball(
+    gradient_at: Callable[[Array], Array],
+    size: int,
+    radius: float,
+    curvatures: tuple[float, float],
+    largest_gap: float,
+) -> Array:
+    """Return the slopes in the ball, and the constant, of the least value, by projected steps.
+
+    ``curvatures`` bound the second derivative in slopes and in the constant.  For a convex f with
+    the gradient g at slopes theta, and r the radius, f - min f <= <g, theta> + r max |g|: that is
+    the gap (Jaggi 2013).  ``largest_gap`` also bounds what a step of the constant may still gain.
+    """
+    slope_curvature, constant_step = curvatures[0], 1 / curvatures[1]
+    point = np.zeros(size + 1)
+    previous, ahead, momentum = point, point, 1.0
+    for _ in range(MOST_PROJECTIONS):
+        gradient = gradient_at(ahead)
+        slope_gradient = gradient[:-1]
+        point = ahead.copy()
+        point[:-1] = project_to_l1_ball(ahead[:-1] - slope_gradient / slope_curvature, radius)
+        point[-1] -= constant_step * gradient[-1]
+        largest = float(np.abs(slope_gradient).max())
+        gap = float(slope_gradient @ ahead[:-1]) + radius * largest
+        if 0 <= gap <= largest_gap and constant_step * gradient[-1] ** 2 <= largest_gap:
+            break
+        # The momentum of Beck & Teboulle starts again where it points upwards.
+        if float((ahead - point) @ (point - previous)) > 0:
+            momentum = 1.0
+        following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = point + (momentum - 1) / following * (point - previous)
+        previous, momentum = point, following
+    return point
 
 
 def project_to_l1_ball(vector: Array, radius: float) -> Array:

@@ -5,7 +5,6 @@ References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,14 +19,8 @@ from accountant.ledger.chunks import Chunks
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat, Sequential
-from algorithms.base.adaptive_descent import (
-    MeanVector,
-    descend_adaptively,
-    descent_plan,
-    signal_length,
-)
 from algorithms.base.column_bounds import BOUNDS_SHARE, PrivatelyBounded
-from algorithms.base.exact_minimum import ExactMinimum, project_to_l1_ball
+from algorithms.base.exact_minimum import ExactMinimum
 from algorithms.base.fit_data import (
     PUBLIC,
     checked_shape,
@@ -37,11 +30,11 @@ from algorithms.base.fit_data import (
     validated_data,
     validated_fit_data,
 )
-from algorithms.base.glm_losses import LOGISTIC, SQUARED, LinearLoss, ScoreLoss
-from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, mu_of_budget
+from algorithms.base.glm_losses import SQUARED, LinearLoss, ScoreLoss
+from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import clipped_rows
-from algorithms.base.signal import gradients_hidden, selections_hidden
+from algorithms.base.signal import selections_hidden
 from algorithms.frank_wolfe.constant_scores import (
     SELECTIONS,
     ConstantScores,
@@ -59,22 +52,27 @@ from algorithms.frank_wolfe.constants import (
 from algorithms.frank_wolfe.dense_scores import StreamedScores, run_frank_wolfe
 from algorithms.frank_wolfe.polytopes import L1Ball
 from algorithms.frank_wolfe.sparse_scores import run_sparse_frank_wolfe
-from mechanisms.gaussian import Gaussian
+from algorithms.linear_models.mapped_plan import Sizes, signal_of
+from algorithms.linear_models.private_linear_regression import PrivateLinearRegression
 from mechanisms.lazy_exponential import LazyExponential
 
 AUTO, FRANK_WOLFE, DESCENT = "auto", "frank-wolfe", "descent"
 METHOD = OneOf((AUTO, FRANK_WOLFE, DESCENT))
-# "auto" takes descent where `signal_length` is at least this: the longest clipped gradient over the
-# length of the noise of a single round that had the whole budget.  The choice needs no data, and
-# either method is as private.
-CLEAR = 10.0
+# "auto" takes descent where the signal (`signal_of`) is at least this: twice the longest clipped
+# gradient over the length of the noise of a single round that had the whole budget.  The choice
+# needs no data, and either method is as private.
+CLEAR = 20.0
+# What "auto" takes as the radius of selections and of a descent, whose noise does not grow with it.
+RADIUS, DESCENT_RADIUS = 1.0, 64.0
 
 
 class L1Estimator(PrivatelyBounded):
-    """A linear model over the l1 ball, by private Frank-Wolfe or clipped gradient descent."""
+    """A linear model over the l1 ball, by private Frank-Wolfe or clipped gradient descent.
+
+    The descent is that of a linear model, whose coefficients are moved to the nearest in the ball.
+    """
 
     _loss: LinearLoss
-    _descent_radius: float  # what "auto" takes for descent, whose noise does not grow with it
     epsilon: float
     delta: float
     radius: float | str
@@ -101,12 +99,11 @@ class L1Estimator(PrivatelyBounded):
         epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if self._descends((records, features), sparse):
             POSITIVE_DELTA.check("delta", delta)
-            self._bounds(self._descent_radius)
+            self._bounds(DESCENT_RADIUS)
             if self.non_private:
                 return Repeat(NoPrivacy(), 1)
-            size = features + constant
-            plan = descent_plan((records, size), (epsilon, delta), self.relation)
-            return self._warned_plan(plan, features)
+            plan: Sequential = self._descent().plan((records, features))
+            return plan
         sensitivity = self._sensitivity(records)
         if self.rounds is None:
             rounds = self.best_rounds(shape)
@@ -127,9 +124,9 @@ class L1Estimator(PrivatelyBounded):
         """Return whether noise exceeds any signal; see `PrivateEstimator.hidden_by_noise`."""
         if finds_bounds(self):
             return self._of_scaled((1, features)).hidden_by_noise(plan.parts[-1], features)
-        if isinstance(plan.part, Gaussian):
-            # gradients are in units of the norm to which they are clipped
-            return gradients_hidden(plan.part, plan.count, longest=1.0)
+        if isinstance(plan, Sequential):
+            hidden: bool = self._descent().hidden_by_noise(plan, features)
+            return hidden
         bounds = self._bounds()
         largest = bounds.radius * bounds.lipschitz(self._loss)
         return selections_hidden(plan.part, 2 * features, largest)
@@ -174,7 +171,7 @@ class L1Estimator(PrivatelyBounded):
         """Return coefficients and the constant; data may be read a block at a time."""
         plan, features = ledger.plan, ledger.shape[1]
         if self._is_descent(plan, ledger.shape):
-            bounds = self._bounds(self._descent_radius)
+            bounds = self._bounds(DESCENT_RADIUS)
             if self.non_private:
                 minimum = ExactMinimum(
                     ScoreLoss.within(self._loss, -bounds.y, bounds.y),
@@ -184,7 +181,8 @@ class L1Estimator(PrivatelyBounded):
                     executor=executor,
                 )
                 return np.asarray(ledger.release(plan.part, minimum, shape=(features + 1, 1)))[:, 0]
-            return run_projected_descent(ledger, bounds, self._loss, self.fit_intercept, executor)
+            released = np.ravel(self._descent().run(ledger, executor))
+            return released if len(released) > features else np.append(released, 0.0)
         bounds, constant = self._bounds(), 0.0
         if self.fit_intercept:
             constant = self._constant(ledger, np.zeros(features), radius=0.0, executor=executor)
@@ -223,7 +221,7 @@ class L1Estimator(PrivatelyBounded):
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan: Any = self.plan(X.shape, **sparse_argument)
         descends, rng = self._is_descent(plan, X.shape), generator_of(self.random_state)
-        bounds = self._bounds(self._descent_radius) if descends else self._bounds()
+        bounds = self._bounds(DESCENT_RADIUS if descends else RADIUS)
         self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
         self.bounds_ = bounds
         if isinstance(X, Chunks):
@@ -234,7 +232,7 @@ class L1Estimator(PrivatelyBounded):
         self.coef_, self.intercept_ = theta[:-1], float(theta[-1])
         self.column_bounds_ = self.scaled_fit_ = None
         self._warn_if_not_private("coefficients are")
-        self.rounds_ = plan.count if descends else self._vertices_of(plan)
+        self.rounds_ = GradientRounds.of(plan).count if descends else self._vertices_of(plan)
         self.transcript_ = self.ledger_.transcript
         return self
 
@@ -261,15 +259,32 @@ class L1Estimator(PrivatelyBounded):
             return True
         records, features = shape
         mu = mu_of_budget(self._checked_epsilon(), DELTA.check("delta", self.delta))
-        return signal_length(records, mu, features + self.fit_intercept) >= CLEAR
+        return signal_of(Sizes(records, features, features + self.fit_intercept), mu) >= CLEAR
 
-    def _is_descent(self, plan: Repeat, shape: tuple[int, ...]) -> bool:
+    def _is_descent(self, plan: Repeat | Sequential, shape: tuple[int, ...]) -> bool:
         """Whether the plan is one of gradients."""
-        if isinstance(plan.part, NoPrivacy):
-            return self._descends(shape, sparse=False)
-        return isinstance(plan.part, Gaussian)
+        if isinstance(plan, Sequential) or not isinstance(plan.part, NoPrivacy):
+            return isinstance(plan, Sequential)
+        return self._descends(shape, sparse=False)
 
-    def _bounds(self, standard: float = 1.0) -> Bounds:
+    def _descent(self) -> Any:
+        """Return the linear model whose descent this is."""
+        bounds = self._bounds(DESCENT_RADIUS)
+        model = self._linear_model(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            fit_intercept=self.fit_intercept,
+            x_bound=bounds.x,
+            relation=self.relation,
+        )
+        # Warnings name this estimator.
+        model.__dict__ |= {"_l1_radius": bounds.radius, "_warned_plan": self._warned_plan}
+        return model
+
+    def _linear_model(self, **settings: Any) -> PrivatelyBounded:
+        raise NotImplementedError
+
+    def _bounds(self, standard: float = RADIUS) -> Bounds:
         radius = standard if self.radius == AUTO else POSITIVE.check("radius", self.radius)
         x_bound = POSITIVE.check("x_bound", self.x_bound)
         return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))
@@ -277,11 +292,11 @@ class L1Estimator(PrivatelyBounded):
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:
             return self._scaled_summary()
-        scale = self.plan_.part.scale
-        if isinstance(self.plan_.part, Gaussian):
+        scale = GradientRounds.of(self.plan_).mechanism.scale
+        if isinstance(self.plan_, Sequential):
             return (
                 f"noise of deviation {scale:.4g} clipping norms on every coordinate of "
-                f"{self.rounds_} gradients"
+                f"{self.rounds_} gradients, beside {len(self.plan_.parts) - 1} other releases"
             )
         also = f" and {SELECTIONS} constants" if self.fit_intercept else ""
         return (
@@ -314,7 +329,7 @@ class PrivateLasso(L1Estimator):
         Target delta, in [0, 1).
     radius : float or "auto"
         Largest l1 norm of the coefficients; "auto" takes 1 for selections, whose noise grows with
-        it, and 4 for descent.
+        it, and 64 for descent.
     rounds : int or None
         Number of private selections, the paper's T - 1; None takes `best_rounds`, which on small
         data is several times too many.
@@ -376,7 +391,6 @@ class PrivateLasso(L1Estimator):
     """
 
     _loss = SQUARED
-    _descent_radius = 4.0
 
     epsilon: float
     delta: float
@@ -404,53 +418,9 @@ class PrivateLasso(L1Estimator):
             return self._fit_scaled(X, y, executor, ledger)
         return self._fit(*validated_fit_data(self, X, y), executor, ledger)
 
+    def _linear_model(self, **settings: Any) -> PrivatelyBounded:
+        return PrivateLinearRegression(method=DESCENT, y_bound=float(self.y_bound), **settings)
+
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""
         return self._linear_predictor(X)
-
-
-def run_projected_descent(
-    ledger: Any,
-    bounds: Bounds,
-    loss: LinearLoss,
-    fit_intercept: bool,
-    executor: Executor | None = None,
-) -> Array:
-    """Return coefficients and the constant, 0 if none is fitted, from released values only.
-
-    The constant is the coefficient of a feature that is always ``bounds.x``, outside of the ball.
-    """
-    records, features = ledger.shape
-    constant = bounds.x if fit_intercept else 0.0
-    # A gradient is the slope of the loss at <x, theta> times x, and |<x, theta>| <= the radius
-    # times the largest feature.  So no gradient is longer than longest * steepest.  The first norm
-    # is the length of a gradient at theta = 0 of a row with one feature at its bound.
-    longest = math.hypot(bounds.x * math.sqrt(features), constant)
-    steepest = loss.bound(bounds.radius * bounds.x, bounds.y)
-    first_norm, largest_norm = bounds.x * loss.bound(0.0, bounds.y), longest * steepest
-    query = MeanVector(
-        records,
-        executor,
-        x_bound=bounds.x,
-        y_bound=bounds.y,
-        intercept=constant,
-        row_square=longest**2,
-        slope=loss.slope,
-    )
-    size = features + fit_intercept
-
-    def project(theta: Array) -> Array:
-        return np.append(project_to_l1_ball(theta[:features], bounds.radius), theta[features:])
-
-    theta = descend_adaptively(
-        ledger,
-        query,
-        size,
-        row_square=longest**2,
-        norms=(first_norm, largest_norm),
-        penalty=np.zeros(size),
-        project=project,
-        smoothness=loss.smoothness,
-        bounded_slopes=loss is LOGISTIC,
-    )
-    return np.append(theta[:features], constant * theta[-1])

@@ -14,11 +14,12 @@ from sklearn.utils import ClassifierTags
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.column_bounds import BOUNDS_SHARE
+from algorithms.base.column_bounds import BOUNDS_SHARE, PrivatelyBounded
 from algorithms.base.fit_data import PUBLIC, finds_bounds, validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.base.score_classifier import ScoreClassifier
 from algorithms.frank_wolfe.private_lasso import AUTO, L1Estimator
+from algorithms.linear_models.private_logistic_regression import PrivateLogisticRegression
 
 
 @dataclass(eq=False, repr=False)
@@ -96,7 +97,6 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
     """
 
     _loss = LOGISTIC
-    _descent_radius = 64.0
 
     epsilon: float
     delta: float
@@ -121,6 +121,9 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
             return self._fit_scaled(X, y, executor, ledger)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
         return self._fit(X, y, executor, ledger)
+
+    def _linear_model(self, **settings: Any) -> PrivatelyBounded:
+        return PrivateLogisticRegression(**settings)
 
     def decision_function(self, X: Any) -> Array:
         """Return ``<x, theta>`` and the constant for every row."""

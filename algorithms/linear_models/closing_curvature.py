@@ -32,8 +32,8 @@ SQUARE_WEIGHT = 0.3
 # The shares of the two releases, in place of a part of the rounds.
 FOR_INTERVALS = {"curvature": 0.15, "closing": 0.35, "square_weight": SQUARE_WEIGHT}
 # The following constants were chosen on made-up designs.  The clipping norm of the last gradient,
-# over the deviation of the lengths of gradients, is between the first two; there it is the one whose
-# noise is as large as the sampling error.
+# over the deviation of the lengths of gradients, is between the first two; there it is the one
+# whose noise is as large as the sampling error.
 LEAST_CLIPPING, MOST_CLIPPING = 4.0, 8.0
 # Rows are shortened to a multiple of their length for the products: one whose noise has a norm of
 # PRODUCT_NOISE mean eigenvalues, between the other two numbers.

@@ -23,6 +23,7 @@ import numpy as np
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap
+from algorithms.base.exact_minimum import GAP, minimum_in_l1_ball, project_to_l1_ball
 from algorithms.base.row_blocks import clipped_rows, squared_lengths
 from algorithms.linear_models.descent_loss import (
     Prospect,
@@ -190,6 +191,28 @@ class MappedFeatures(NamedTuple):
         if self.features.intercept:
             constant, slopes = self.features.intercept * float(theta[-1, 0]), theta[:-1]
         return constant, math.sqrt(float(np.square(slopes).sum()) / self.longest_step)
+
+    def in_l1_ball(self, theta: Array, radius: float) -> Array:
+        """Return the nearest coefficients whose slopes of clipped rows are in the l1 ball.
+
+        Distances are those of mapped coefficients: about the root of what a move adds to the loss.
+        """
+        slopes, root = self.features.coefficients(theta)[0][:, 0], self.features.root
+        if np.abs(slopes).sum() <= radius:
+            return theta
+        if root is None:
+            nearest = project_to_l1_ball(slopes, radius)
+        else:
+            metric = np.linalg.inv(np.einsum("ij,kj->ik", root, root))
+            nearest = minimum_in_l1_ball(
+                lambda point: np.append(np.einsum("ij,j->i", metric, point[:-1] - slopes), 0.0),
+                slopes.size,
+                radius,
+                (float(np.linalg.eigvalsh(metric)[-1]), 1.0),
+                GAP * float(slopes @ metric @ slopes),
+            )[:-1]
+            nearest = np.asarray(np.linalg.solve(root, nearest))
+        return np.vstack([nearest[:, None], theta[slopes.size :]])
 
     def without_noise(
         self, theta: Array, gradient_noise: float, usual: tuple[float, float], least: float = 0.0

@@ -393,6 +393,7 @@ class PrivateLinearRegression(PrivatelyBounded):
         clip = math.sqrt(float(np.mean(descent.norms[len(descent.norms) // 2 :] ** 2)))
         usual = USUAL_SLOPES * self.y_bound**2, USUAL_CONSTANT * self.y_bound**2
         theta = mapped.without_noise(descent.theta, clip * mean_noise(ledger.plan), usual)
+        theta = mapped.in_l1_ball(theta, self._l1_radius)
         return linear_part(mapped, theta.size) @ theta[:, 0], closing
 
     def _shares(self) -> Shares:

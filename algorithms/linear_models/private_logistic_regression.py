@@ -324,6 +324,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
             )
         usual = 1.0, CONSTANT_SQUARE
         theta = mapped.without_noise(theta, unit * mean_noise(ledger.plan), usual, LEAST_KEPT)
+        theta = mapped.in_l1_ball(theta, self._l1_radius)
         slopes, constant = mapped.features.coefficients(theta)
         self.calibration_ = None
         part = ledger.plan.parts[-1]

@@ -203,7 +203,7 @@ def test_sparse_features_are_fitted_without_privacy_too():
 def test_without_privacy_gradients_are_the_default(features):
     with pytest.warns(NotPrivateWarning):
         made = PrivateLasso(delta=1e-6, y_bound=2.0, **OPEN).fit(features, Y)
-    assert made.bounds_.radius == 4.0
+    assert made.bounds_.radius == 64.0
     best = np.linalg.lstsq(X, Y, rcond=None)[0]
     assert made.coef_ == pytest.approx(best, abs=2e-3)
     assert made.plan_ == made.plan(X.shape)

@@ -6,30 +6,21 @@ import pickle
 import re
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
-from algorithms import PrivateLasso, PrivateLogisticLasso
-from algorithms.base.adaptive_descent import (
-    LEARNING_RATE,
-    SHARE_WEIGHT,
-    descend_adaptively,
-    descent_plan,
-    least_norm,
-    schedule,
-    signal_length,
-)
-from algorithms.base.glm_losses import LOGISTIC, SQUARED
+from algorithms import PrivateLasso, PrivateLinearRegression, PrivateLogisticLasso
+from algorithms.base.exact_minimum import project_to_l1_ball
 from algorithms.base.row_blocks import clipped_rows
+from algorithms.base.signal import NoSignalWarning
 from algorithms.frank_wolfe.constants import Bounds, optimal_rounds
 from algorithms.frank_wolfe.dense_scores import DenseScores
-from algorithms.frank_wolfe.private_lasso import run_projected_descent
 from audits import privacy_losses, replay
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
+from tests.laws.exact_fits import lasso_in_a_ball
 
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (500, 6))
@@ -285,96 +276,35 @@ def test_the_lasso_streams_from_other_processes(kind):
         assert made.fit(pieces, executor=pool).coef_.tobytes() == expected
 
 
-@pytest.mark.parametrize("loss", [SQUARED, LOGISTIC])
-def test_the_clipping_norm_falls_to_a_floor_that_is_higher_for_bounded_slopes(loss):
-    """No record is clipped, and the rows have a quarter of their largest squared length."""
-    norms, plan = [], Repeat(descent_plan((10_000, 3), (1.0, 1e-6), "replace").part, 400)
-
-    class AllUnclipped:
-        shape = (10_000, 2)
-
-        def release(self, mechanism, query, shape):
-            norms.append(query.norm)
-            return SHARE_WEIGHT * np.array([0.0] * (shape - 2) + [1.0, 0.25])
-
-    ledger = AllUnclipped()
-    ledger.plan = plan
-    coefficients = run_projected_descent(ledger, Bounds(1.0, 2.0, 1.0), loss, fit_intercept=True)
-    assert not coefficients.any()
-    longest = 2.0 * math.sqrt(3)
-    signal = signal_length(10_000, plan.part.loss.mu * 20, 3)
-    floor = least_norm(signal) * longest / 2
-    if loss is SQUARED:
-        floor = 1e-4 * longest * loss.bound(2.0, 1.0)
-    assert norms[0] == 2.0 * loss.bound(0.0, 1.0)
-    assert norms[1:] == sorted(norms[1:], reverse=True)
-    assert norms[-1] == pytest.approx(floor, rel=1e-12)
+def test_the_descent_of_linear_regression_ends_at_the_nearest_point_of_the_ball():
+    rng = np.random.default_rng(4)
+    z = rng.normal(size=(20_000, 5))
+    z[:, 1] = 0.9 * z[:, 0] + 0.4 * z[:, 1]  # collinear: the nearest is another than in lengths
+    x = np.clip(z / 4, -1, 1)
+    y = np.clip(x @ [0.8, -0.3, 0.2, 0.0, 0.0] + 0.1 + 0.05 * rng.normal(size=20_000), -1, 1)
+    claim = {"epsilon": 50.0, "delta": 1e-6, "method": "descent", "random_state": 0}
+    lasso = PrivateLasso(**claim, radius=0.5).fit(x, y)
+    model = PrivateLinearRegression(**claim).fit(x, y)
+    assert lasso.plan_ == model.plan_
+    assert lasso.transcript_[-1].output == pytest.approx(model.transcript_[-1].output)
+    assert np.abs(lasso.coef_).sum() == pytest.approx(0.5)
+    _, exact = lasso_in_a_ball(x, y, 0.5)
+    assert np.append(lasso.coef_, lasso.intercept_) == pytest.approx(exact, abs=0.01)
+    assert np.array_equal(PrivateLasso(**claim).fit(x, y).coef_, model.coef_)
+    bare = {"fit_intercept": False}
+    for kind in (PrivateLasso, PrivateLogisticLasso):
+        classes = {} if kind is PrivateLasso else {"classes": [-1, 1]}
+        made = kind(**claim, **bare, **classes, radius=0.3).fit(x, np.where(y > 0, 1, -1))
+        assert np.abs(made.coef_).sum() == pytest.approx(0.3)
+        assert made.intercept_ == 0
 
 
-def in_unit_ball(vector):
-    return vector / max(1.0, np.linalg.norm(vector))
-
-
-# Shares (not clipped, mean square) on average, and the first norm: in the second case the noise
-# makes the mean squares negative, and the norm falls to its floor.
-@pytest.mark.parametrize(("shares", "first_norm"), [((0.6, 0.2), 2.0), ((1.5, -0.4), 1e-3)])
-@pytest.mark.parametrize("bounded_slopes", [False, True])
-@pytest.mark.parametrize("project", [None, in_unit_ball])
-@pytest.mark.parametrize("penalty", [0.0, np.array([0.3, 0.1, 0.0])])
-def test_a_descent_is_that_of_a_heavy_ball(penalty, project, bounded_slopes, shares, first_norm):
-    """Every step is a projected gradient step that keeps a part of the step before it."""
-    size, rounds, row_square, smoothness = 3, 40, 2.5, 0.25
-    plan = Repeat(descent_plan((10_000, size), (1.0, 1e-6), "replace").part, rounds)
-    rng, penalty, query = np.random.default_rng(4), np.zeros(size) + penalty, SimpleNamespace()
-    gradients = rng.normal([1.0, -2.0, 0.5], 0.3, (rounds, size))
-    shares = shares * rng.uniform(0.0, 2.0, (rounds, 2))
-    thetas, norms = [np.zeros(size)], []
-
-    class Scripted:
-        shape = (10_000, size)
-
-        def release(self, mechanism, asked, shape):
-            assert (asked, shape) == (query, size + 2)
-            t = len(norms)
-            thetas.append(query.theta)
-            norms.append(query.norm)
-            return np.append(gradients[t], SHARE_WEIGHT * shares[t])
-
-    ledger = Scripted()
-    ledger.plan = plan
-    mean = descend_adaptively(
-        ledger,
-        query,
-        size,
-        row_square,
-        (first_norm, 3.0),
-        penalty,
-        project,
-        smoothness,
-        bounded_slopes,
-    )
-    signal = signal_length(10_000, plan.part.loss.mu * math.sqrt(rounds), size)
-    _, momentum, target_share = schedule(signal, rounds, smoothness)
-    assert momentum > 0.5
-
-    def after_round(t):
-        """The iterate and the norm after round t, by the formulas of the description."""
-        mean_square = shares[:t, 1].mean()
-        deviation = plan.part.scale / SHARE_WEIGHT / math.sqrt(t)
-        curvature = smoothness * row_square * np.clip(mean_square + 2 * deviation, 1e-3, 1.0)
-        gradient = norms[t - 1] * gradients[t - 1] + penalty * thetas[t]
-        ahead = thetas[t] + momentum * (thetas[t] - thetas[t - 1])
-        after = (project or np.copy)(ahead - gradient / (curvature + penalty.max()))
-        row_length = math.sqrt(row_square * np.clip(mean_square, 1e-3, 1.0))
-        floor = least_norm(signal) * row_length if bounded_slopes else 1e-4 * 3.0
-        change = LEARNING_RATE * (target_share - np.clip(shares[t - 1, 0], 0.0, 1.0))
-        return after, np.clip(norms[t - 1] * math.exp(change), floor, 3.0)
-
-    assert norms[0] == first_norm
-    for t in range(1, rounds):
-        theta, norm = after_round(t)
-        assert thetas[t + 1] == pytest.approx(theta, rel=1e-12, abs=1e-12)
-        assert norms[t] == pytest.approx(norm, rel=1e-12)
-    iterates = [*thetas[2:], after_round(rounds)[0]]
-    weighted_mean = np.average(iterates, axis=0, weights=np.arange(1, rounds + 1))
-    assert mean == pytest.approx(weighted_mean, rel=1e-12, abs=1e-12)
+def test_a_descent_without_products_ends_at_the_nearest_point_in_lengths():
+    rows = RNG.uniform(-1, 1, (60, 40))
+    claim = {"epsilon": 1.0, "delta": 1e-6, "method": "descent", "random_state": 0}
+    with pytest.warns(NoSignalWarning, match="PrivateLasso"):
+        lasso = PrivateLasso(**claim, radius=1e-3).fit(rows, rows[:, 0])
+    with pytest.warns(NoSignalWarning):
+        model = PrivateLinearRegression(**claim).fit(rows, rows[:, 0])
+    assert len(list(lasso.plan_.leaves())) == len(list(model.plan_.leaves()))
+    assert lasso.coef_ == pytest.approx(project_to_l1_ball(model.coef_, 1e-3))

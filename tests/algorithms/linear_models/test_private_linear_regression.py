@@ -12,7 +12,6 @@ from sklearn.linear_model import LinearRegression
 from accountant import Budget, Chunks, ParameterError, Sequential
 from accountant.plans.adjacency import Adjacency
 from algorithms import PrivateLasso, PrivateLinearRegression
-from algorithms.base.adaptive_descent import BlockVector, vector_sensitivity
 from algorithms.base.clipped_gradient_descent import BlockClippedGradient, FeatureMap
 from algorithms.base.exact_minimum import project_to_l1_ball, record_weights
 from algorithms.base.glm_losses import HALF_SQUARED, ScoreLoss
@@ -115,23 +114,10 @@ def moved_by(work, kind):
     return apart, np.linalg.norm(each, axis=1).max()
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("intercept", [False, True])
-def test_no_record_moves_a_round_by_more_than_declared(kind, intercept):
-    theta = np.array([2.0, -1.0, 0.5, 0.3][: 3 + intercept])
-    greatest = [0.0, 0.0]
-    for norm in (1e-3, 0.3, 5.0):
-        work = BlockVector(1.0, 1.0, intercept, 3.0 + intercept, theta, norm)
-        greatest = np.maximum(greatest, moved_by(work, kind))
-    replaced, added = (vector_sensitivity(1, one) for one in ("replace", "add-remove"))
-    assert 0.9 * replaced < greatest[0] <= replaced * (1 + 1e-12)
-    assert 0.9 * added < greatest[1] <= added * (1 + 1e-12)
-
-
 @pytest.mark.parametrize("squares", [False, True])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-def test_no_record_moves_a_mapped_round_by_more_than_declared(kind, relation, squares):
+def test_no_record_moves_a_round_by_more_than_declared(kind, relation, squares):
     theta = np.array([[2.0], [-1.0], [0.5], [0.3]])
     root = np.array([[3.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 30.0]])
     features = FeatureMap(1.0, 1.0, np.array([0.4, -0.9, 0.1]), root)
