@@ -195,21 +195,23 @@ class MappedFeatures(NamedTuple):
     def in_l1_ball(self, theta: Array, radius: float) -> Array:
         """Return the nearest coefficients whose slopes of clipped rows are in the l1 ball.
 
-        Distances are those of mapped coefficients: about the root of what a move adds to the loss.
+        The distance is the mean squared difference of predictions, by the products without their
+        noise; without products it is that of the slopes.
         """
         slopes, root = self.features.coefficients(theta)[0][:, 0], self.features.root
         if np.abs(slopes).sum() <= radius:
             return theta
-        if root is None:
+        if root is None or self.directions is None:
             nearest = project_to_l1_ball(slopes, radius)
         else:
-            metric = np.linalg.inv(np.einsum("ij,kj->ik", root, root))
+            directions = self.directions
+            products = np.einsum("ij,j,kj->ik", directions, self.spectrum, directions)
             nearest = minimum_in_l1_ball(
-                lambda point: np.append(np.einsum("ij,j->i", metric, point[:-1] - slopes), 0.0),
+                lambda point: np.append(np.einsum("ij,j->i", products, point[:-1] - slopes), 0.0),
                 slopes.size,
                 radius,
-                (float(np.linalg.eigvalsh(metric)[-1]), 1.0),
-                GAP * float(slopes @ metric @ slopes),
+                (float(self.spectrum.max()), 1.0),
+                GAP * float(slopes @ products @ slopes),
             )[:-1]
             nearest = np.asarray(np.linalg.solve(root, nearest))
         return np.vstack([nearest[:, None], theta[slopes.size :]])
