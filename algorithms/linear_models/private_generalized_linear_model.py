@@ -53,6 +53,7 @@ from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
+    mean_noise,
     noise_of,
     private_plan,
     released_map,
@@ -63,6 +64,7 @@ from algorithms.linear_models.regression_rounds import (
     CONSTANT_SQUARE,
     REGRESSION_LOSSES,
     SHARES,
+    USUAL_SLOPES,
     RegressionLoss,
     descend_mapped,
     exact_minimum,
@@ -247,7 +249,12 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
             self.closing_: CurvedClosing | None = close_curved(
                 ledger, mapped, descent.theta, descent.loss.loss, deviation, executor
             )
-        return linear_part(mapped, size) @ descent.theta[:, 0]
+        steps = mapped.steps._replace(averaged=True)
+        usual = (USUAL_SLOPES * self.y_bound**2, 1.0) if loss.is_equivariant else (0.25, 1.0)
+        noise = descent.unit * mean_noise(ledger.plan)
+        theta = mapped._replace(steps=steps).without_noise(descent.theta, noise, usual)
+        theta[features:] = descent.theta[features:]
+        return linear_part(mapped, size) @ theta[:, 0]
 
     def fit(
         self,

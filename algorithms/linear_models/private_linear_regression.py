@@ -389,10 +389,8 @@ class PrivateLinearRegression(PrivatelyBounded):
         closing = None
         if self.intervals:
             closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
-        # What the first half of the gradients added is mostly forgotten.
-        clip = math.sqrt(float(np.mean(descent.norms[len(descent.norms) // 2 :] ** 2)))
         usual = USUAL_SLOPES * self.y_bound**2, USUAL_CONSTANT * self.y_bound**2
-        theta = mapped.without_noise(descent.theta, clip * mean_noise(ledger.plan), usual)
+        theta = mapped.without_noise(descent.theta, descent.unit * mean_noise(ledger.plan), usual)
         theta = mapped.in_l1_ball(theta, self._l1_radius)
         return linear_part(mapped, theta.size) @ theta[:, 0], closing
 

@@ -105,6 +105,7 @@ class RoundLoss(NamedTuple):
     curvature: float = 1.0  # estimate of the mean curvature: steps are divided by it
     within: Within | None = None  # which records the share counts; None: those not clipped
     unit: float = 1.0  # the loss over what a ridge is added to
+    steers: bool = True  # whether the level follows the share
 
 
 class DescentLoss(Protocol):
@@ -223,7 +224,7 @@ class TiltedHuber:
     def at(self, progress: Progress) -> RoundLoss:
         """Return the loss at the width of this level; its quantile moves away from the median."""
         width = progress.level * self.y_bound
-        quantile = 0.5 + (self.quantile - 0.5) * progress.passed
+        quantile = 0.5 + (self.quantile - 0.5) * min(max(2 * progress.passed - 1, 0.0), 1.0)
         huber = huber_loss(self.narrower * width, quantile)
         loss = ScoreLoss.within(huber, -self.y_bound, self.y_bound)
         # More residuals than the steered share are within while the width is too large.
@@ -234,7 +235,8 @@ class TiltedHuber:
 
         # The norm is the steepest slope: a shorter one would clip the rarer side of a quantile.
         steepest = huber.steepest(math.inf, self.y_bound)
-        return RoundLoss(loss, steepest, curvature, within, self.unit or huber.unit)
+        unit = self.unit or huber.unit
+        return RoundLoss(loss, steepest, curvature, within, unit, quantile == 0.5)
 
 
 # The losses of `PrivateGeneralizedLinearModel`, from the largest target and the quantile.
@@ -283,7 +285,17 @@ class Descent(NamedTuple):
     theta: Array
     loss: RoundLoss  # of the last round
     norms: Array  # of the rounds
+    curvatures: Array  # estimates, by which the steps of the rounds were divided
     shares: Array  # noisy shares of the records that were not clipped
+
+    @property
+    def unit(self) -> float:
+        """The unit of the noise in steps: the norm over the curvature.
+
+        What the first half of the gradients added is mostly forgotten.
+        """
+        units = self.norms / self.curvatures
+        return math.sqrt(float(np.mean(units[len(units) // 2 :] ** 2)))
 
 
 def target_share(plan: Any, shape: tuple[int, int], size: int) -> float:
@@ -341,7 +353,7 @@ def descend_mapped(
     )
     # Iterates after round ``start`` are averaged: the last new start, or the end of the approach.
     mean, start = theta, 0 if loss.is_quadratic else int(APPROACH * rounds)
-    norms, shares, mean_share = np.empty(rounds), np.empty(rounds), 1.0
+    norms, curvatures, shares, mean_share = *np.empty((3, rounds)), 1.0
     shorter = ridge_step(mapped, ridge)
     mean_share_noise = share_noise * math.sqrt(LATEST / (2 - LATEST))
     for t in range(1, rounds + 1):
@@ -359,7 +371,8 @@ def descend_mapped(
         theta = theta - length * gradient
         if not loss.is_quadratic:
             theta = shorter(theta, length * ridge * round_loss.unit)
-        norms[t - 1], shares[t - 1] = norm, released[-1] / SHARES.unclipped_weight
+        norms[t - 1], curvatures[t - 1] = norm, round_loss.curvature
+        shares[t - 1] = released[-1] / SHARES.unclipped_weight
         # The level grows while the share is below its goal.
         share = min(1.0, max(0.0, shares[t - 1]))
         mean_share += LATEST * (share - mean_share)
@@ -367,7 +380,8 @@ def descend_mapped(
         if loss.steered_share is None:  # the noise of shares beyond 0 and 1 averages out
             change = rate * (share_goal - float(shares[t - 1]))
             change = min(max(change, -LEARNING_RATE), LEARNING_RATE)
-        level = max(level * math.exp(change), LEAST)
+        if round_loss.steers:
+            level = max(level * math.exp(change), LEAST)
         if not loss.is_quadratic:
             level = min(level, LARGEST)
         elif level > TOO_LARGE:  # at theta = 0 few gradients are so large
@@ -375,7 +389,7 @@ def descend_mapped(
         # Iterate k after a start weighs k in the mean: 2 / (k + 1) of the mean of the first k.
         averaged = (mapped.steps.averaged or not loss.is_quadratic) and t > start
         mean = mean + 2 / (t - start + 1) * (theta - mean) if averaged else theta
-    return Descent(mean, round_loss, norms, shares)
+    return Descent(mean, round_loss, norms, curvatures, shares)
 
 
 def ridge_step(mapped: MappedFeatures, ridge: float) -> Callable[[Array, float], Array]:
