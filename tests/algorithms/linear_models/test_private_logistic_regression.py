@@ -30,6 +30,7 @@ from algorithms.linear_models.private_logistic_regression import (
 )
 from audits import privacy_losses, replay
 from mechanisms import Gaussian
+from tests.algorithms.linear_models.designs import FAMILIES, design_of_family
 from tests.algorithms.scikit_learn_checks import passes_scikit_learn_checks
 
 COVTYPE = Path(__file__).parents[3] / ".." / "shared" / "data" / "covtype" / "covtype.npz"
@@ -343,39 +344,13 @@ def test_no_record_moves_the_curvature_by_more_than_declared(kind, relation):
     ]  # fmt: skip
 
 
-def design_of_family(name, records, rng):
-    """Features within [-1, 1], the coefficients behind the labels, and the labels."""
-    x = rng.uniform(-1, 1, (records, 4))
-    truth = np.array([-0.2, 1.1, -0.7, 0.5, -2.0 if name == "imbalanced" else 0.3])
-    if name == "coins":
-        x = np.sign(x)
-    elif name == "off centre":
-        x = 0.6 + 0.4 * x
-    elif name == "collinear":
-        x = 0.6 * x + 0.4 * x[:, [0]]
-    elif name == "one-hot":
-        codes = np.eye(4)[rng.choice(4, records, p=[0.4, 0.3, 0.2, 0.1])]
-        x = np.hstack([codes[:, 1:], x[:, :1]])
-    elif name == "heavy tails":
-        x = np.clip(rng.standard_t(3, x.shape) / 4, -1, 1)
-    elif name == "small":
-        x = 0.3 * x
-    elif name == "rare marks":
-        x[:, 3] = rng.random(records) < 0.15
-    elif name == "spread":
-        x = x * np.geomspace(1, 0.3, 4)
-    return x, truth, rng.random(records) < expit(x @ truth[:-1] + truth[-1])
-
-
-FAMILIES = ["uniform", "coins", "off centre", "collinear", "one-hot", "heavy tails", "small",
-            "rare marks", "spread", "imbalanced"]  # fmt: skip
-
-
 def shares_covered(name, records, epsilon, fits):
     """The share of intervals of many fits that hold the truth; noise may hide one of twenty."""
     hits = []
     for seed in range(fits):
-        x, truth, y = design_of_family(name, records, np.random.default_rng((seed, 7)))
+        rng = np.random.default_rng((seed, 7))
+        x, truth = design_of_family(name, records, rng)
+        y = rng.random(records) < expit(x @ truth[:-1] + truth[-1])
         made = PrivateLogisticRegression(
             epsilon=epsilon, delta=1e-6, intervals=True, random_state=seed
         )
