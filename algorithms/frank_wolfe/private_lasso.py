@@ -5,10 +5,11 @@ References: Talwar, Thakurta & Zhang (2015), Algorithm 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -73,6 +74,7 @@ class L1Estimator(PrivatelyBounded):
     """
 
     _loss: LinearLoss
+    _linear_model: ClassVar[Callable[..., Any]]
     epsilon: float
     delta: float
     radius: float | str
@@ -270,19 +272,20 @@ class L1Estimator(PrivatelyBounded):
     def _descent(self) -> Any:
         """Return the linear model whose descent this is."""
         bounds = self._bounds(DESCENT_RADIUS)
-        model = self._linear_model(
+        model = type(self)._linear_model(
             epsilon=self.epsilon,
             delta=self.delta,
             fit_intercept=self.fit_intercept,
             x_bound=bounds.x,
             relation=self.relation,
         )
-        # Warnings name this estimator.
-        model.__dict__ |= {"_l1_radius": bounds.radius, "_warned_plan": self._warned_plan}
+        model.__dict__ |= {
+            "method": DESCENT,
+            "y_bound": bounds.y,
+            "_l1_radius": bounds.radius,
+            "_warned_plan": self._warned_plan,  # a warning names this estimator
+        }
         return model
-
-    def _linear_model(self, **settings: Any) -> PrivatelyBounded:
-        raise NotImplementedError
 
     def _bounds(self, standard: float = RADIUS) -> Bounds:
         radius = standard if self.radius == AUTO else POSITIVE.check("radius", self.radius)
@@ -391,6 +394,7 @@ class PrivateLasso(L1Estimator):
     """
 
     _loss = SQUARED
+    _linear_model = PrivateLinearRegression
 
     epsilon: float
     delta: float
@@ -417,9 +421,6 @@ class PrivateLasso(L1Estimator):
         if finds_bounds(self):
             return self._fit_scaled(X, y, executor, ledger)
         return self._fit(*validated_fit_data(self, X, y), executor, ledger)
-
-    def _linear_model(self, **settings: Any) -> PrivatelyBounded:
-        return PrivateLinearRegression(method=DESCENT, y_bound=float(self.y_bound), **settings)
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""

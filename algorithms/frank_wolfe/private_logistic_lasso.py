@@ -14,7 +14,7 @@ from sklearn.utils import ClassifierTags
 from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from algorithms.base.binary_labels import encode_two_classes
-from algorithms.base.column_bounds import BOUNDS_SHARE, PrivatelyBounded
+from algorithms.base.column_bounds import BOUNDS_SHARE
 from algorithms.base.fit_data import PUBLIC, finds_bounds, validated_labelled_data
 from algorithms.base.glm_losses import LOGISTIC
 from algorithms.base.score_classifier import ScoreClassifier
@@ -97,6 +97,7 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
     """
 
     _loss = LOGISTIC
+    _linear_model = PrivateLogisticRegression
 
     epsilon: float
     delta: float
@@ -121,9 +122,6 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
             return self._fit_scaled(X, y, executor, ledger)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
         return self._fit(X, y, executor, ledger)
-
-    def _linear_model(self, **settings: Any) -> PrivatelyBounded:
-        return PrivateLogisticRegression(**settings)
 
     def decision_function(self, X: Any) -> Array:
         """Return ``<x, theta>`` and the constant for every row."""

@@ -71,6 +71,9 @@ from algorithms.linear_models.regression_rounds import (
 )
 
 POISSON, QUANTILE = "poisson", "quantile"
+# Gradients of counts are skewed: those of a normal law with as many short ones are no longer than
+# most.  The clipping norm of the last one is larger by this.
+SKEWED = 1.5
 BOUND = Interval(1e-50, 1e50)  # the squares are finite floats
 LEVEL = Interval(0.0, 1.0, "()")
 
@@ -243,7 +246,7 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
         descent = descend_mapped(ledger, mapped, loss, executor, ridge, self.weight_bound)
         if self.intervals:
             noise = noise_of(GradientRounds.of(ledger.plan).mechanism) / SHARES.unclipped_weight
-            deviation = gradient_deviation(descent, noise)
+            deviation = SKEWED * gradient_deviation(descent, noise)
             if loss.steered_share is not None:  # shares are of residuals within a width
                 deviation = mapped.length * descent.loss.norm / 2
             self.closing_: CurvedClosing | None = close_curved(
