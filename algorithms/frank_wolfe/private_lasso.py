@@ -272,7 +272,7 @@ class L1Estimator(PrivatelyBounded):
     def _descent(self) -> Any:
         """Return the linear model whose descent this is."""
         bounds = self._bounds(DESCENT_RADIUS)
-        model = type(self)._linear_model(
+        model = self._linear_model(
             epsilon=self.epsilon,
             delta=self.delta,
             fit_intercept=self.fit_intercept,

@@ -64,6 +64,7 @@ from algorithms.linear_models.regression_rounds import (
     CONSTANT_SQUARE,
     REGRESSION_LOSSES,
     SHARES,
+    USUAL_SCORES,
     USUAL_SLOPES,
     RegressionLoss,
     descend_mapped,
@@ -252,11 +253,11 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
             self.closing_: CurvedClosing | None = close_curved(
                 ledger, mapped, descent.theta, descent.loss.loss, deviation, executor
             )
-        steps = mapped.steps._replace(averaged=True)
-        usual = (USUAL_SLOPES * self.y_bound**2, 1.0) if loss.is_equivariant else (0.25, 1.0)
+        usual = USUAL_SLOPES * self.y_bound**2 if loss.is_equivariant else USUAL_SCORES
+        averaged = mapped._replace(steps=mapped.steps._replace(averaged=True))
         noise = descent.unit * mean_noise(ledger.plan)
-        theta = mapped._replace(steps=steps).without_noise(descent.theta, noise, usual)
-        theta[features:] = descent.theta[features:]
+        theta = averaged.without_noise(descent.theta, noise, (usual, 1.0))
+        theta[features:] = descent.theta[features:]  # 0 is no usual quantile, nor a usual mean
         return linear_part(mapped, size) @ theta[:, 0]
 
     def fit(

@@ -8,17 +8,20 @@ further cost.
 
 `RoundLoss` is what rounds see of a loss.  One number, the level, is steered by the released share:
 the clipping norm in units of the loss, or the threshold of Huber's loss, whose share is that of
-residuals within it.
+residuals within it.  `PrivateLogisticRegression` has the shorter rounds of `descend`: its slopes
+are at most 1, so that no norm is to be found, and it has several scores and sampled rounds.
 
 `REGRESSION_LOSSES` has a line for each name that `PrivateGeneralizedLinearModel` knows.
 
-*Poisson.* The mean of ``e^u`` over records, for normal scores u, is ``e^(m + v / 2)`` with their
-mean m and variance v, which the coefficients say.  That is the mean curvature, and its root is
-about the deviation of residuals: both are known without a release of their own.
+*Likelihoods.* The mean curvature for normal scores follows from their mean and variance, which the
+coefficients say, and its root is about the deviation of slopes: both are known without a release of
+their own.
 
 *Huber and quantiles.* The level is a width that a public share of residuals is steered to lie
 within.  So the threshold of the loss needs no public scale.  With the share s within the width w
-the density of residuals near 0 is about s / 2w, and the mean curvature of slopes about s / w.
+the density of residuals near 0 is about s / 2w, and the mean curvature of slopes about s / w.  A
+quantile keeps the width of the median's residuals.  Were it still steered, fits that are too high
+would widen it, which makes steps longer, while the slope that pulls them down is small.
 
 References: Abadi et al. (2016) for clipping; Andrew, Thakkar, McMahan & Ramaswamy (2021) for a
 norm that follows a quantile; Polyak & Juditsky (1992) for the mean of iterates; Holland & Welsch
@@ -63,6 +66,7 @@ SHARES = Shares(moments=0.05, products=0.15, unclipped_weight=0.3)
 CLIP_SQUARE, CONSTANT_SQUARE = 0.72, 18.0
 # In units of the largest square:
 USUAL_SLOPES, USUAL_CONSTANT = 1 / 18, 1 / 100
+USUAL_SCORES = 1 / 4  # what features explain of the logarithms of means
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
 # at larger signals by this power, and never less than LEAST_UNCLIPPED.
 LEAST_UNCLIPPED, CLIPPED, CLIPPED_SIGNAL, CLIPPED_POWER = 0.6, 0.35, 80.0, 0.7
