@@ -108,9 +108,14 @@ class GradientRounds:
 
     @classmethod
     def of(cls, plan: Sequential | Repeat) -> GradientRounds:
-        """Return the rounds of a plan: its part that is repeated, or the whole plan."""
+        """Return the rounds of a plan: its part that is repeated, or the whole plan.
+
+        A plan of a constant alone has none, and the noise is that of its last part.
+        """
         parts = (plan,) if isinstance(plan, Repeat) else plan.parts
-        repeat = next(part for part in parts if isinstance(part, Repeat))
+        repeat = next((part for part in parts if isinstance(part, Repeat)), None)
+        if repeat is None:
+            return cls(parts[-1], parts[-1], 1.0, 0)
         if isinstance(repeat.part, PoissonSampled):
             sampled = repeat.part
             return cls(sampled, sampled.part, sampled.rate, repeat.count)

@@ -34,8 +34,10 @@ class NoSignalWarning(UserWarning):
 def gradients_hidden(mechanism: Any, rounds: int, longest: float) -> bool:
     """Return whether noise hides means of gradients that are at most ``longest``, in all rounds.
 
-    ``mechanism`` is the Gaussian one of a round.
+    ``mechanism`` is the Gaussian one of a round.  Without rounds no gradient is seen.
     """
+    if not rounds:
+        return True
     noise = float(mechanism.scale) * math.sqrt(mechanism.dimension / rounds)
     return longest < LEAST_SIGNAL * noise
 
@@ -49,7 +51,7 @@ def warn_no_signal(estimator: Any) -> None:
     """Warn that a plan can release no more than noise."""
     name = type(estimator).__name__
     message = (
-        f"{name}: noise exceeds any signal at this shape, so that a fit predicts worse than a "
-        "constant; take more records, fewer features or a larger epsilon, or release a PrivateMean"
+        f"{name}: noise exceeds any signal at this shape, so that a fit predicts no better than "
+        "a constant; take more records, fewer features or a larger epsilon, or a PrivateMean"
     )
     warnings.warn(message, NoSignalWarning, stacklevel=level_of_caller())

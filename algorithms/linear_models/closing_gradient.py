@@ -32,7 +32,8 @@ from algorithms.base.glm_losses import HALF_SQUARED, ScoreLoss
 from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.linear_models.feature_moments import MappedFeatures, Spread
 from algorithms.linear_models.mapped_plan import noise_of
-from algorithms.linear_models.regression_rounds import SHARES, Descent
+from algorithms.linear_models.regression_plan import SHARES
+from algorithms.linear_models.regression_rounds import Descent
 from algorithms.linear_models.sufficient_statistics import refuse_hidden
 
 # The last gradient gets two fifths of the squared budget.  For the products, centred rows are

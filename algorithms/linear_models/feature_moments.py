@@ -152,6 +152,8 @@ class Moments(NamedTuple):
         usual = USUAL * bound**2
         weight = 1 / (1 + (square_noise / usual) ** 2)
         square = usual + weight * (distance_square - usual)
+        # A square that is too small makes steps too long, so a deviation is added.
+        square += usual * math.sqrt(1 - weight)
         square = float(np.clip(square, (SMALLEST * bound) ** 2, bound**2))
         return cls(centre, square, square_noise, bound * noise if centred else 0.0)
 
@@ -191,6 +193,23 @@ class MappedFeatures(NamedTuple):
         if self.features.intercept:
             constant, slopes = self.features.intercept * float(theta[-1, 0]), theta[:-1]
         return constant, math.sqrt(float(np.square(slopes).sum()) / self.longest_step)
+
+    def with_constant(self, score: float) -> Array:
+        """Return coefficients with which all scores are this one; 0 if there is no constant."""
+        theta = np.zeros((self.spectrum.size + bool(self.features.intercept), 1))
+        if self.features.intercept:
+            theta[-1] = score / self.features.intercept
+        return theta
+
+    def noise_square(self, gradient_noise: float) -> float:
+        """Return the mean square that noise adds to predictions.
+
+        ``gradient_noise`` is the deviation of the noise of the mean of all gradients.
+        """
+        curvatures = curvatures_of(self.spectrum, self.steps.ridge)
+        constant = np.array([self.constant_curvature])
+        variances = [each * self.steps.variance(each) for each in (curvatures, constant)]
+        return (self.longest_step * gradient_noise) ** 2 * float(np.concatenate(variances).sum())
 
     def in_l1_ball(self, theta: Array, radius: float) -> Array:
         """Return the nearest coefficients whose slopes of clipped rows are in the l1 ball.

@@ -50,6 +50,7 @@ from algorithms.linear_models.feature_moments import (
 from mechanisms.gaussian import Gaussian
 
 MOST_PRODUCTS = 1000  # largest number of features whose products are released
+MOST_OF_MOMENTS = 0.2  # the largest share that moments are worth
 FEWEST_ROUNDS, MOST_ROUNDS = 60, 200  # if none is asked for
 
 
@@ -60,6 +61,7 @@ class Sizes(NamedTuple):
     features: int
     coefficients: int
     outputs: int = 1  # scores of a record
+    cells: int = 1  # shares of targets that are released, by class or by cell
 
 
 class Shares(NamedTuple):
@@ -81,13 +83,13 @@ class Shares(NamedTuple):
     # Mapped rows end in a constant feature, at most this multiple of the length of the rest.
     longest_constant: float = math.inf
     shortest_constant: float = 0.0  # and at least this one
-    classes: float = 0.0  # of the shares of classes, before all others; 0: not released
+    targets: float = 0.0  # of the shares of targets, before all others; 0: not released
     calibration: float = 0.0  # of shares and mean probabilities, after all others; 0: not released
 
     @property
     def rounds(self) -> float:
         """The share of the rounds of gradients."""
-        before = self.classes + self.moments + self.products
+        before = self.targets + self.moments + self.products
         return 1 - before - self.curvature - self.closing - self.calibration
 
 
@@ -119,6 +121,7 @@ class Worth(NamedTuple):
 
     shares: Shares  # 0 for what is not released
     rounds: int
+    loss: float  # expected, over what features explain
 
 
 @lru_cache(maxsize=64)
@@ -146,19 +149,20 @@ def worth_of(
         )
         return best_steps(spectra, prospect, least_ridge)
 
-    # Moments are worth their share where their noise on the mean squared length is less than
-    # what is known of it before.
-    noise = moves.moments / (sizes.records * mu * math.sqrt(shares.moments))
+    # Moments are worth a share where their noise on the mean squared length is no more than what
+    # is known of it before.
+    moments = max(shares.moments, (moves.moments / (sizes.records * mu * USUAL)) ** 2)
     if not calibrates(sizes.records, mu, shares.calibration):
         shares = shares._replace(calibration=0.0)
-    chosen = shares._replace(products=0.0, moments=shares.moments if noise < USUAL else 0.0)
+    chosen = shares._replace(products=0.0, moments=moments if moments <= MOST_OF_MOMENTS else 0.0)
     steps = steps_with(chosen, math.inf)
     if products_fit(sizes, mu, shares):
         # The noise is half hidden by a ridge of half its norm.
         with_products = steps_with(shares, max(LEAST_CURVATURE, norm_of_noise(sizes, mu, shares)))
         if needs_products or with_products.loss < steps.loss:
             chosen, steps = shares, with_products
-    return Worth(chosen, max(FEWEST_ROUNDS, math.ceil(steps.travel / LONGEST)))
+    rounds = max(FEWEST_ROUNDS, math.ceil(steps.travel / LONGEST))
+    return Worth(chosen, rounds, steps.loss)
 
 
 def noise_of_rounds(sizes: Sizes, mu: float, shares: Shares, moves: Moves) -> float:
@@ -219,9 +223,9 @@ def private_plan(
     def plan_of(noise: float) -> Sequential:
         """Return the plan whose noise is that of a budget of mu = 1 / ``noise``."""
         parts: list[Plan] = []
-        if shares.classes:
-            moved = shares_moved(outputs, relation) / n
-            parts.append(gaussian_of_share(noise, moved, shares.classes, outputs))
+        if shares.targets:
+            moved = shares_moved(sizes.cells, relation) / n
+            parts.append(gaussian_of_share(noise, moved, shares.targets, sizes.cells))
         if shares.moments:
             size = sizes.features + 1
             parts.append(gaussian_of_share(noise, moves.moments / n, shares.moments, size))
@@ -280,7 +284,7 @@ def released_map(
     """
     # What the plan of `private_plan` releases before its rounds: moments and products, or None.
     before = takewhile(lambda part: not isinstance(part, Repeat), ledger.plan.parts)
-    for_moments, for_products = (*before, None, None)[bool(shares.classes) :][:2]
+    for_moments, for_products = (*before, None, None)[bool(shares.targets) :][:2]
     records, features = ledger.shape
     moments = Moments.unknown(features, moments_bound)
     if for_moments is not None:

@@ -59,11 +59,9 @@ from algorithms.linear_models.mapped_plan import (
     released_map,
     worth_of,
 )
+from algorithms.linear_models.regression_plan import CLIP_SQUARE, CONSTANT_SQUARE, SHARES
 from algorithms.linear_models.regression_rounds import (
-    CLIP_SQUARE,
-    CONSTANT_SQUARE,
     REGRESSION_LOSSES,
-    SHARES,
     USUAL_SCORES,
     USUAL_SLOPES,
     RegressionLoss,
@@ -354,7 +352,8 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
     def _shares(self) -> Shares:
         """Return the shares of the budget."""
         wanted = BOOLEAN.check("intervals", self.intervals)
-        return SHARES._replace(**FOR_INTERVALS) if wanted else SHARES
+        shares = SHARES._replace(targets=0.0)
+        return shares._replace(**FOR_INTERVALS) if wanted else shares
 
     @property
     def _scales_target(self) -> bool:

@@ -56,21 +56,24 @@ from algorithms.linear_models.closing_gradient import (
     coefficient_errors,
     linear_part,
 )
-from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
     Sizes,
+    Worth,
     mean_noise,
     noise_of,
     private_plan,
     products_fit,
     released_map,
-    worth_of,
+)
+from algorithms.linear_models.regression_plan import (
+    CLIP_SQUARE,
+    SHARES,
+    constant_plan,
+    square_of_constant,
+    worth_of_regression,
 )
 from algorithms.linear_models.regression_rounds import (
-    CLIP_SQUARE,
-    CONSTANT_SQUARE,
-    SHARES,
     USUAL_CONSTANT,
     USUAL_SLOPES,
     SquaredRounds,
@@ -85,6 +88,12 @@ from algorithms.linear_models.sufficient_statistics import (
     statistics_sensitivity,
     unpacked,
     vector_size,
+)
+from algorithms.linear_models.target_shares import (
+    CELLS,
+    TargetRange,
+    released_constant,
+    released_range,
 )
 
 AUTO, DESCENT, STATISTICS = "auto", "descent", "statistics"
@@ -215,7 +224,7 @@ class PrivateLinearRegression(PrivatelyBounded):
         units, method = self._units(features), METHOD.check("method", self.method)
         if self.non_private:
             return NoPrivacy()
-        sizes, mu = Sizes(records, features, size), mu_of_budget(*budget)
+        sizes, mu = Sizes(records, features, size, cells=CELLS), mu_of_budget(*budget)
         shares = self._shares()
         products = products_fit(sizes, mu, shares)
         if method == AUTO:
@@ -230,16 +239,11 @@ class PrivateLinearRegression(PrivatelyBounded):
             if self.intervals and not products:
                 allowed = "False: noise hides products of features; or more records or epsilon"
                 raise ParameterError("intervals", self.intervals, allowed)
-            worth = worth_of(
-                sizes,
-                mu,
-                shares,
-                Moves.of(relation),
-                CLIP_SQUARE,
-                CONSTANT_SQUARE * self.fit_intercept,
-                needs_products=self.intervals,
-            )
-            plan = private_plan(budget, sizes, rounds or worth.rounds, worth.shares, relation)
+            worth = self._worth((records, features))
+            if not worth.rounds:
+                return self._warned_plan(constant_plan(budget, records, relation), features)
+            rounds = rounds or worth.rounds
+            plan = private_plan(budget, sizes, rounds, worth.shares, relation)
             return self._warned_plan(plan, features)
         moved, releases = statistics_sensitivity(records), 1
         return calibrated_gaussian(*budget, releases, moved, vector_size(size))
@@ -370,29 +374,44 @@ class PrivateLinearRegression(PrivatelyBounded):
         # With a bound far below the features' own the round-off of long rows would matter.
         reach = self.x_bound * self._reach
         bound = max(self._row_bound(features), reach / 10)
+        worth, targets = self._worth(ledger.shape), TargetRange(0.0, self.y_bound)
+        shares = worth.shares
+        if not worth.rounds:
+            constant = released_constant(ledger, self.y_bound, executor)
+            return np.append(np.zeros(features), constant), None
+        if shares.targets:
+            targets = released_range(ledger, self.y_bound, self.fit_intercept, executor)
         mapped = released_map(
             ledger,
             reach,
             bound,
             self.fit_intercept,
             executor,
-            self._shares(),
+            shares,
             CLIP_SQUARE,
-            CONSTANT_SQUARE,
+            square_of_constant(shares),
             curvature=1.0,
             penalty=ridge,
             row_bound=math.inf if self.row_bound is None else bound,
         )
-        descent = descend_mapped(
-            ledger, mapped, SquaredRounds(self.y_bound), executor, ridge, self.weight_bound
-        )
+        loss = SquaredRounds(self.y_bound, targets)
+        descent = descend_mapped(ledger, mapped, loss, executor, ridge, self.weight_bound)
         closing = None
         if self.intervals:
             closing = close_descent(ledger, mapped, descent, self.y_bound, executor)
-        usual = USUAL_SLOPES * self.y_bound**2, USUAL_CONSTANT * self.y_bound**2
-        theta = mapped.without_noise(descent.theta, descent.unit * mean_noise(ledger.plan), usual)
+        usual = USUAL_SLOPES * targets.reach**2, USUAL_CONSTANT * targets.reach**2
+        noise = descent.unit * mean_noise(ledger.plan)
+        theta = mapped.without_noise(descent.theta - descent.start, noise, usual) + descent.start
         theta = mapped.in_l1_ball(theta, self._l1_radius)
         return linear_part(mapped, theta.size) @ theta[:, 0], closing
+
+    def _worth(self, shape: tuple[int, int]) -> Worth:
+        """Return what a descent releases before its gradients, and how many of them."""
+        budget = float(self.epsilon), float(self.delta)
+        relation = check_relation("relation", self.relation, RECORD_RELATIONS)
+        return worth_of_regression(
+            shape, budget, self._shares(), relation, self.fit_intercept, self.intervals
+        )
 
     def _shares(self) -> Shares:
         """Return the shares of the budget of a descent."""
@@ -416,6 +435,11 @@ class PrivateLinearRegression(PrivatelyBounded):
         clipped = f"features are clipped to ±{self.x_bound:g} and targets to ±{self.y_bound:g}"
         if self.statistics_ is None:
             rounds = GradientRounds.of(self.plan_)
+            if not rounds.count:
+                return (
+                    f"noise of deviation {noise_of(rounds.mechanism):.4g} on the mean of targets "
+                    f"over their reach; slopes are 0, as noise would hide them; {clipped}"
+                )
             before = len(self.plan_.parts) - (1 if self.closing_ is None else 2)
             closing = "" if self.closing_ is None else ", and of a last one that clips hardly any"
             return (

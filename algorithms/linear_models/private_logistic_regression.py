@@ -279,7 +279,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         # so it is the same for every length.
         shares = self._shares()._replace(shortened_to=length_in_products(sizes, mu))
         of_classes = ClassWeights(None, 1.0)
-        if shares.classes:
+        if shares.targets:
             part, outputs = ledger.plan.parts[0], self._outputs()
             query = MeanOfBlocks(BlockClasses(outputs), records, executor)
             released = ledger.release(part, query, shape=outputs)
@@ -422,13 +422,15 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         """Return the public sizes, and the mu of the whole budget."""
         records, features = shape
         outputs = self._outputs()
-        sizes = Sizes(records, features, (features + self.fit_intercept) * outputs, outputs)
+        sizes = Sizes(
+            records, features, (features + self.fit_intercept) * outputs, outputs, outputs
+        )
         return sizes, mu_of_budget(self.epsilon, self.delta)
 
     def _shares(self) -> Shares:
         """Return the shares of the budget."""
         if self.class_weight is not None:
-            return SHARES._replace(classes=CLASSES_SHARE)
+            return SHARES._replace(targets=CLASSES_SHARE)
         if self.intervals:
             return SHARES._replace(**FOR_INTERVALS, **WITH_INTERVALS)
         return SHARES._replace(calibration=CLASSES_SHARE if self.fit_intercept else 0.0)

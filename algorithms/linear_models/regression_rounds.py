@@ -53,18 +53,14 @@ from algorithms.base.glm_losses import (
 from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.base.row_blocks import row_blocks, row_products
 from algorithms.linear_models.feature_moments import MappedFeatures
-from algorithms.linear_models.mapped_plan import Shares, Sizes, noise_of, signal_of
+from algorithms.linear_models.mapped_plan import Sizes, mean_noise, noise_of, signal_of
+from algorithms.linear_models.regression_plan import SHARES
+from algorithms.linear_models.target_shares import TargetRange
 
 # These constants were chosen once, on training parts of data sets: docs/proofs/linear_regression.md
 # says how.  No privacy rests on them.  "Signal" is about the length of a clipped gradient over the
 # noise of all rounds together.
-SHARES = Shares(moments=0.05, products=0.15, unclipped_weight=0.3)
-# What is assumed of targets: their deviation is a third of the largest one, and features explain
-# half of their variance, 1 / 18 of the largest square.  The first clipping norm is START, below;
-# the constant may be the largest target, and deviates by a tenth of it.  In units of what features
-# explain:
-CLIP_SQUARE, CONSTANT_SQUARE = 0.72, 18.0
-# In units of the largest square:
+# What slopes usually explain, and the square of the constant, over the square of targets' reach.
 USUAL_SLOPES, USUAL_CONSTANT = 1 / 18, 1 / 100
 USUAL_SCORES = 1 / 4  # what features explain of the logarithms of means
 # The share of records that are not clipped is to be 1 - CLIPPED at the signal CLIPPED_SIGNAL, more
@@ -75,6 +71,9 @@ LEARNING_RATE = 0.4  # change of ln C in a round, for each unit that the share i
 WANDER = 0.5  # about how far the noise of all shares may move ln C
 # The first level of the squared error, of others; the least, the largest; where steps are halved.
 FIRST, START, LEAST, LARGEST, TOO_LARGE = 0.2, 0.5, 1e-4, 1.0, 2.0
+# The clipping norm is at least the one whose noise adds this to predictions, over the square of the
+# reach: a norm that follows skewed residuals would clip the longer tail.
+TOLERATED = 2e-4
 # The weight of the latest share in the running mean of shares, and the share of rounds before
 # iterates are averaged where the curvature of the loss is not constant.
 LATEST, APPROACH = 0.3, 1 / 3
@@ -130,6 +129,11 @@ class DescentLoss(Protocol):
         """Whether the curvature is 1 everywhere."""
         ...
 
+    @property
+    def largest_level(self) -> float:
+        """The largest level; if that of a quadratic loss grows beyond, steps were too long."""
+        ...
+
     def at(self, progress: Progress) -> RoundLoss:
         """Return the loss of the next round."""
         ...
@@ -156,17 +160,27 @@ class RegressionLoss(DescentLoss, Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class SquaredRounds:
-    """Half the squared error; the level is the clipping norm over that of the largest target."""
+    """Half the squared error; the level is the clipping norm over that of a target at the reach."""
 
     y_bound: float
+    targets: TargetRange
     steered_share: float | None = None
-    first_score: float = 0.0
     is_quadratic: bool = True
+
+    @property
+    def first_score(self) -> float:
+        """The centre of the targets."""
+        return self.targets.centre
+
+    @property
+    def largest_level(self) -> float:
+        """Far beyond the norm of the largest target."""
+        return TOO_LARGE * self.y_bound / self.targets.reach
 
     def at(self, progress: Progress) -> RoundLoss:
         """Return the loss, with the norm of this level."""
         loss = ScoreLoss.within(HALF_SQUARED, -self.y_bound, self.y_bound)
-        return RoundLoss(loss, progress.level * self.y_bound)
+        return RoundLoss(loss, progress.level * self.targets.reach)
 
 
 @final
@@ -185,6 +199,7 @@ class Likelihood:
     steered_share: float | None = None
     is_quadratic: bool = False
     is_equivariant: bool = False
+    largest_level: float = LARGEST
 
     def mean(self, scores: Array) -> Array:
         """Return the means of targets."""
@@ -220,6 +235,7 @@ class TiltedHuber:
     first_score: float = 0.0
     is_quadratic: bool = False
     is_equivariant: bool = True
+    largest_level: float = LARGEST
 
     def mean(self, scores: Array) -> Array:
         """Return centres or quantiles."""
@@ -287,6 +303,7 @@ class Descent(NamedTuple):
     """Where a descent ended, in mapped coordinates, and what it saw."""
 
     theta: Array
+    start: Array  # the coefficients of the first round
     loss: RoundLoss  # of the last round
     norms: Array  # of the rounds
     curvatures: Array  # estimates, by which the steps of the rounds were divided
@@ -316,6 +333,14 @@ def target_share(plan: Any, shape: tuple[int, int], size: int) -> float:
     return max(LEAST_UNCLIPPED, 1 - CLIPPED * math.pow(CLIPPED_SIGNAL / signal, CLIPPED_POWER))
 
 
+def tolerated_level(mapped: MappedFeatures, loss: DescentLoss, noise: float) -> float:
+    """Return the least level, for ``noise`` of the mean of all gradients over their norm."""
+    noise_square = mapped.noise_square(mapped.length * noise)
+    if not (loss.is_quadratic and noise_square):
+        return LEAST
+    return min(max(math.sqrt(TOLERATED / noise_square), LEAST), loss.largest_level / 2)
+
+
 def descend_mapped(
     ledger: Any,
     mapped: MappedFeatures,
@@ -327,8 +352,8 @@ def descend_mapped(
     """Return the descent; its coefficients are those of mapped rows.
 
     They are the last iterate, or the weighted mean of the iterates, in which iterate t has the
-    weight t.  If the level of a quadratic loss grows far beyond the largest one, steps were too
-    long: they are halved, and the descent starts again from 0.  Of another loss, only the iterates
+    weight t.  If the level of a quadratic loss grows beyond the largest one, steps were too long:
+    they are halved, and the descent starts again.  Of another loss, only the iterates
     after the approach are averaged.  ``ridge`` is the penalty on half the squared length of the
     slopes.
     """
@@ -336,16 +361,16 @@ def descend_mapped(
     rounds, size = plan_rounds.count, ledger.shape[1] + bool(features.intercept)
     step, first_level = mapped.steps.travel / rounds, FIRST if loss.is_quadratic else START
     share_noise = noise_of(plan_rounds.mechanism) / SHARES.unclipped_weight
-    share_goal, level = target_share(ledger.plan, ledger.shape, size), first_level
+    share_goal = target_share(ledger.plan, ledger.shape, size)
+    least_level = tolerated_level(mapped, loss, mean_noise(ledger.plan))
+    level = first_level = max(first_level, least_level)
     # The noise of all shares together moves ln C by no more than WANDER on average.
     rate = min(LEARNING_RATE, WANDER / max(share_noise * math.sqrt(rounds), 1e-300))
     if loss.steered_share is not None:
         share_goal = loss.steered_share
         rate = NARROWING / (1 - share_goal)  # from a share of 1 the level falls by NARROWING
         level = LARGEST
-    theta = np.zeros((size, 1))
-    if features.intercept:
-        theta[-1] = loss.first_score / features.intercept
+    first_theta = theta = mapped.with_constant(loss.first_score)
     query = MeanOfClippedGradients(
         HALF_SQUARED.slope,
         1.0,
@@ -385,15 +410,15 @@ def descend_mapped(
             change = rate * (share_goal - float(shares[t - 1]))
             change = min(max(change, -LEARNING_RATE), LEARNING_RATE)
         if round_loss.steers:
-            level = max(level * math.exp(change), LEAST)
+            level = max(level * math.exp(change), least_level)
         if not loss.is_quadratic:
-            level = min(level, LARGEST)
-        elif level > TOO_LARGE:  # at theta = 0 few gradients are so large
-            step, level, start, theta = step / 2, FIRST, t, np.zeros_like(theta)
+            level = min(level, loss.largest_level)
+        elif level > loss.largest_level:  # at the start few gradients are so large
+            step, level, start, theta = step / 2, first_level, t, first_theta
         # Iterate k after a start weighs k in the mean: 2 / (k + 1) of the mean of the first k.
         averaged = (mapped.steps.averaged or not loss.is_quadratic) and t > start
         mean = mean + 2 / (t - start + 1) * (theta - mean) if averaged else theta
-    return Descent(mean, round_loss, norms, curvatures, shares)
+    return Descent(mean, first_theta, round_loss, norms, curvatures, shares)
 
 
 def ridge_step(mapped: MappedFeatures, ridge: float) -> Callable[[Array, float], Array]:
