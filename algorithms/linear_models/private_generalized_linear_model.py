@@ -43,23 +43,26 @@ from algorithms.base.fit_data import (
     with_weights,
 )
 from algorithms.base.intervals import CONFIDENCE, normal_interval
-from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
+from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
 from algorithms.linear_models.closing_curvature import FOR_INTERVALS, CurvedClosing, close_curved
 from algorithms.linear_models.closing_gradient import gradient_deviation, linear_part
-from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
-    Shares,
     Sizes,
+    Worth,
     mean_noise,
     noise_of,
     private_plan,
     released_map,
-    worth_of,
 )
-from algorithms.linear_models.regression_plan import CLIP_SQUARE, CONSTANT_SQUARE, SHARES
+from algorithms.linear_models.regression_plan import (
+    CLIP_SQUARE,
+    SHARES,
+    square_of_constant,
+    worth_of_regression,
+)
 from algorithms.linear_models.regression_rounds import (
     REGRESSION_LOSSES,
     USUAL_SCORES,
@@ -68,6 +71,7 @@ from algorithms.linear_models.regression_rounds import (
     descend_mapped,
     exact_minimum,
 )
+from algorithms.linear_models.target_shares import CELLS, TargetRange, released_range
 
 POISSON, QUANTILE = "poisson", "quantile"
 # Gradients of counts are skewed: those of a normal law with as many short ones are no longer than
@@ -192,11 +196,7 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
         self._regression_loss()
         if self.non_private:
             return NoPrivacy()
-        sizes, mu = Sizes(records, features, size), mu_of_budget(*budget)
-        moves, constant = Moves.of(relation), CONSTANT_SQUARE * self.fit_intercept
-        worth = worth_of(
-            sizes, mu, self._shares(), moves, CLIP_SQUARE, constant, needs_products=self.intervals
-        )
+        sizes, worth = Sizes(records, features, size, cells=CELLS), self._worth((records, features))
         if self.intervals and not (worth.shares.products and self.loss != QUANTILE):
             allowed = "False: noise hides products of features, or the loss is that of a quantile"
             raise ParameterError("intervals", True, allowed)
@@ -231,15 +231,19 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
             )
             theta = ledger.release(ledger.plan, minimum, shape=(features + 1, 1))
             return np.asarray(theta)[:size, 0]
+        targets, shares = TargetRange(0.0, self.y_bound), self._worth(ledger.shape).shares
+        if shares.targets:
+            targets = released_range(ledger, self.y_bound, self.fit_intercept, executor)
+            loss = loss.of_targets(targets)
         mapped = released_map(
             ledger,
             reach,
             math.hypot(reach * math.sqrt(features), self.fit_intercept),
             self.fit_intercept,
             executor,
-            self._shares(),
+            shares,
             CLIP_SQUARE,
-            CONSTANT_SQUARE,
+            square_of_constant(shares),
             curvature=1.0,
         )
         descent = descend_mapped(ledger, mapped, loss, executor, ridge, self.weight_bound)
@@ -251,7 +255,7 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
             self.closing_: CurvedClosing | None = close_curved(
                 ledger, mapped, descent.theta, descent.loss.loss, deviation, executor
             )
-        usual = USUAL_SLOPES * self.y_bound**2 if loss.is_equivariant else USUAL_SCORES
+        usual = USUAL_SLOPES * targets.reach**2 if loss.is_equivariant else USUAL_SCORES
         averaged = mapped._replace(steps=mapped.steps._replace(averaged=True))
         noise = descent.unit * mean_noise(ledger.plan)
         theta = averaged.without_noise(descent.theta, noise, (usual, 1.0))
@@ -349,11 +353,17 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
             f"{self.y_bound:g} in size"
         )
 
-    def _shares(self) -> Shares:
-        """Return the shares of the budget."""
-        wanted = BOOLEAN.check("intervals", self.intervals)
-        shares = SHARES._replace(targets=0.0)
-        return shares._replace(**FOR_INTERVALS) if wanted else shares
+    def _worth(self, shape: tuple[int, int]) -> Worth:
+        """Return what is released before the gradients, and how many of them."""
+        shares, budget = SHARES, (float(self.epsilon), float(self.delta))
+        if BOOLEAN.check("intervals", self.intervals):
+            shares = shares._replace(**FOR_INTERVALS)
+        if not self._scales_target:
+            shares = shares._replace(targets=0.0)
+        relation = check_relation("relation", self.relation, RECORD_RELATIONS)
+        return worth_of_regression(
+            shape, budget, shares, relation, self.fit_intercept, self.intervals
+        )
 
     @property
     def _scales_target(self) -> bool:

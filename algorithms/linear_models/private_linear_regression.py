@@ -410,7 +410,13 @@ class PrivateLinearRegression(PrivatelyBounded):
         budget = float(self.epsilon), float(self.delta)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         return worth_of_regression(
-            shape, budget, self._shares(), relation, self.fit_intercept, self.intervals
+            shape,
+            budget,
+            self._shares(),
+            relation,
+            self.fit_intercept,
+            self.intervals,
+            is_mean=True,
         )
 
     def _shares(self) -> Shares:

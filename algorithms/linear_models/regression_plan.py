@@ -47,22 +47,25 @@ def worth_of_regression(
     relation: Adjacency,
     fit_intercept: bool,
     needs_products: bool = False,
+    is_mean: bool = False,
 ) -> Worth:
     """Return what is released before the gradients, and how many of them; 0 for a constant alone.
 
-    ``shape`` is (records, features), and ``budget`` epsilon and delta.
+    ``shape`` is (records, features), and ``budget`` epsilon and delta.  A constant alone is a mean,
+    so it is for regressions that predict the mean of targets.
     """
     moves, mu = Moves.of(relation), mu_of_budget(*budget)
     sizes = Sizes(*shape, shape[1] + fit_intercept, cells=CELLS)
     # With the share a of the squared budget the noise of a share of targets has the deviation
     # moved / (n mu sqrt(a)).
     noise = shares_moved(CELLS, relation) / (sizes.records * mu)
-    share = max(shares.targets, (noise / NOISE_OF_SHARES) ** 2)
-    most = shares.targets if needs_products else MOST_OF_TARGETS
-    shares = shares._replace(targets=share if share <= most else 0.0)
+    if shares.targets:
+        share = max(shares.targets, (noise / NOISE_OF_SHARES) ** 2)
+        most = shares.targets if needs_products else MOST_OF_TARGETS
+        shares = shares._replace(targets=share if share <= most else 0.0)
     constant = square_of_constant(shares) * fit_intercept
     worth = worth_of(sizes, mu, shares, moves, CLIP_SQUARE, constant, needs_products)
-    if fit_intercept and not needs_products and worth.loss > LOSS_OF_CONSTANT:
+    if is_mean and fit_intercept and not needs_products and worth.loss > LOSS_OF_CONSTANT:
         return worth._replace(rounds=0)
     return worth
 

@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol, final
 
@@ -156,6 +156,10 @@ class RegressionLoss(DescentLoss, Protocol):
         """Return what is predicted at scores."""
         ...
 
+    def of_targets(self, targets: TargetRange) -> RegressionLoss:
+        """Return the loss for targets that lie there."""
+        ...
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -205,6 +209,11 @@ class Likelihood:
         """Return the means of targets."""
         return self.loss.mean(scores)
 
+    def of_targets(self, targets: TargetRange) -> Likelihood:
+        """Return this loss: scores are in no unit of targets."""
+        del targets
+        return self
+
     def at(self, progress: Progress) -> RoundLoss:
         """Return the loss; the level is of the norm, in units of the deviation of slopes."""
         loss, unit = ScoreLoss.within(self.loss, self.lowest, self.highest), self.loss.unit
@@ -232,18 +241,32 @@ class TiltedHuber:
     narrower: float = 1.0
     quantile: float = 0.5
     unit: float | None = None
-    first_score: float = 0.0
+    targets: TargetRange | None = None  # None: as far as they may be
     is_quadratic: bool = False
     is_equivariant: bool = True
     largest_level: float = LARGEST
+
+    @property
+    def first_score(self) -> float:
+        """The centre of the targets."""
+        return self.targets.centre if self.targets else 0.0
+
+    @property
+    def reach(self) -> float:
+        """How far targets are taken to be from their centre: the largest width."""
+        return self.targets.reach if self.targets else self.y_bound
 
     def mean(self, scores: Array) -> Array:
         """Return centres or quantiles."""
         return scores
 
+    def of_targets(self, targets: TargetRange) -> TiltedHuber:
+        """Return the loss that starts at the centre, with the reach as the largest width."""
+        return replace(self, targets=targets)
+
     def at(self, progress: Progress) -> RoundLoss:
         """Return the loss at the width of this level; its quantile moves away from the median."""
-        width = progress.level * self.y_bound
+        width = progress.level * self.reach
         quantile = 0.5 + (self.quantile - 0.5) * min(max(2 * progress.passed - 1, 0.0), 1.0)
         huber = huber_loss(self.narrower * width, quantile)
         loss = ScoreLoss.within(huber, -self.y_bound, self.y_bound)
