@@ -117,7 +117,7 @@ def moved_by(work, kind):
 @pytest.mark.parametrize("squares", [False, True])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("relation", ["replace", "add-remove"])
-def test_no_record_moves_a_round_by_more_than_declared(kind, relation, squares):
+def test_no_record_moves_a_mapped_round_by_more_than_declared(kind, relation, squares):
     theta = np.array([[2.0], [-1.0], [0.5], [0.3]])
     root = np.array([[3.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 30.0]])
     features = FeatureMap(1.0, 1.0, np.array([0.4, -0.9, 0.1]), root)
