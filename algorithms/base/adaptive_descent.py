@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from scipy.sparse import issparse
 
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
@@ -204,12 +205,10 @@ class MeanVector:
             if self._prepared is None or not same_memory(self._prepared[0], features):
                 # Dense rows beyond the bound are clipped in every round: a copy of all of them
                 # would take as much memory as the data.
-                rows = (
-                    features
-                    if isinstance(features, np.ndarray)
-                    else clipped_rows(features, x_bound)
+                rows = clipped_rows(features, x_bound) if issparse(features) else features
+                clips = not isinstance(rows, np.ndarray) or (
+                    rows.max() > x_bound or rows.min() < -x_bound
                 )
-                clips = rows.max() > x_bound or rows.min() < -x_bound
                 work = partial(clipped_lengths, FeatureMap(x_bound, self._intercept))
                 blocks = (rows[block_rows] for block_rows in row_blocks(rows))
                 lengths = np.concatenate(list(map_in_order(work, blocks, self._executor)))

@@ -110,7 +110,9 @@ def validated_fit_data(
         return pairs, None
     if hasattr(y, "tocsr"):
         raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
-    X, y = validated_data(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+    X, y = validated_data(
+        estimator, X, y, dtype=[np.float64, np.float32], y_numeric=True, accept_sparse="csr"
+    )
     return X, y
 
 
