@@ -41,16 +41,19 @@ class Lent:
     data: Any
 
 
-def checked_data(argument: str, data: Any, is_lent: bool = False) -> Any:
+def checked_data(argument: str, data: Any) -> Any:
     """Return the data as immutable arrays; refuse empty, ragged, masked and missing data.
 
     Arrays that are `Lent` stay where they are: a query cannot write to them, and their owner can.
     """
-    if type(data) is Lent:
-        return checked_data(argument, data.data, is_lent=True)
+    is_lent = type(data) is Lent
+    return _checked_data(argument, data.data if is_lent else data, is_lent)
+
+
+def _checked_data(argument: str, data: Any, is_lent: bool) -> Any:
     if isinstance(data, tuple):
         parts = tuple(
-            checked_data(f"{argument}[{i}]", part, is_lent) for i, part in enumerate(data)
+            _checked_data(f"{argument}[{i}]", part, is_lent) for i, part in enumerate(data)
         )
         lengths = sorted({part.shape[0] for part in parts})
         if len(lengths) != 1:
@@ -76,7 +79,8 @@ def checked_data(argument: str, data: Any, is_lent: bool = False) -> Any:
             is_frame(p) or is_partitioned(p) or is_lazy(p) for p in data.values()
         ):
             frames = {
-                name: checked_data(f"{argument}[{name!r}]", p) for name, p in named_frames.items()
+                name: _checked_data(f"{argument}[{name!r}]", p, is_lent)
+                for name, p in named_frames.items()
             }
             return FrameTables(argument, frames)
         allowed = "an array, or a data frame: pandas.DataFrame(data) makes one"

@@ -288,9 +288,7 @@ class MeanOfClippedGradients:
         )
         return ordered_sum(of_block.with_lengths, pieces, self._executor).ravel() / self._records
 
-    def _lengths_of(
-        self, features: Any, blocks: list[slice]
-    ) -> list[Array | KnownLengths | None]:
+    def _lengths_of(self, features: Any, blocks: list[slice]) -> list[Array | KnownLengths | None]:
         """Return what is kept of the mapped rows of each block; None of blocks beyond the room."""
         work: Callable[[Any], Any] = partial(clipped_lengths, self._features)
         kept = blocks

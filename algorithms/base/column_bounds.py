@@ -81,7 +81,7 @@ class ColumnBounds(NamedTuple):
                 ends = np.tile(limits, count)
                 np.minimum(part, ends, out=part)  # both take less time than `numpy.clip`
                 np.maximum(part, -ends, out=part)
-                part /= np.tile(scales, count)
+                np.divide(part, np.tile(scales, count), out=part)
             return scaled_rows
         scaled = clipped_rows(rows, math.inf).copy()
         limits, scales = limits[scaled.indices], scales[scaled.indices]

@@ -217,7 +217,10 @@ def spending_behind(estimator: Any) -> list[Any]:
     spending = []
     for frame in _running_calls():
         holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
-        if not _is_a(holder, "pipeline", "Pipeline") or (last_step := holder.steps[-1][1]) is estimator:
+        if (
+            not _is_a(holder, "pipeline", "Pipeline")
+            or (last_step := holder.steps[-1][1]) is estimator
+        ):
             continue
         if hasattr(last_step, "spending"):
             spending.append(last_step.spending())
