@@ -26,7 +26,7 @@ from accountant.ledger.private_data import (
 )
 
 # Users of so many bytes at most, by the shape of their first array, are read once into memory by a
-# fit that reads them more than once.  A fit on arrays copies them too, of any size.
+# fit that reads them more than once.
 HELD_BYTES = 1 << 28
 # A function of pieces gets so many numbers of an array at a time, which stay in a core's cache.
 PART_ENTRIES = 1 << 17
