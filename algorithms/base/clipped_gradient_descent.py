@@ -269,7 +269,17 @@ class MeanOfClippedGradients:
         # Without the root of a map, lengths cost no more than to see that rows are the same.
         if not isinstance(features, Chunks) or self._features.root is not None:
             if self._known_lengths is None or not same_memory(self._known_lengths[0], features):
-                self._known_lengths = features, self._lengths_of(features, blocks)
+                work: Callable[[Any], Any] = partial(clipped_lengths, self._features)
+                kept = blocks
+                if isinstance(features, Chunks):
+                    vector = np.random.default_rng().uniform(0.5, 1.0, features.shape[1])
+                    work = partial(KnownLengths.of, self._features, vector)
+                    kept = [
+                        rows for rows in blocks if 2 * vector.itemsize * rows.stop <= HELD_BYTES
+                    ]
+                kept_rows = (first_array(take_rows(features, rows)) for rows in kept)
+                known = list(map_in_order(work, kept_rows, self._executor))
+                self._known_lengths = features, known + lengths[len(kept) :]
             lengths = self._known_lengths[1]
         pieces = (
             (take_rows(data, block_rows), block_lengths)
@@ -287,18 +297,6 @@ class MeanOfClippedGradients:
             self._class_weights,
         )
         return ordered_sum(of_block.with_lengths, pieces, self._executor).ravel() / self._records
-
-    def _lengths_of(self, features: Any, blocks: list[slice]) -> list[Array | KnownLengths | None]:
-        """Return what is kept of the mapped rows of each block; None of blocks beyond the room."""
-        work: Callable[[Any], Any] = partial(clipped_lengths, self._features)
-        kept = blocks
-        if isinstance(features, Chunks):
-            vector = np.random.default_rng().uniform(0.5, 1.0, features.shape[1])
-            work = partial(KnownLengths.of, self._features, vector)
-            kept = [rows for rows in blocks if rows.stop * 2 * vector.itemsize <= HELD_BYTES]
-        rows_of_blocks = (first_array(take_rows(features, rows)) for rows in kept)
-        lengths = list(map_in_order(work, rows_of_blocks, self._executor))
-        return lengths + [None] * (len(blocks) - len(kept))
 
 
 def descend(

@@ -254,7 +254,8 @@ def _finite(cells: Array) -> Array:
             cells = cells.astype(float)
         if np.isfinite(cells.sum()) or np.isfinite(cells).all():
             return cells
-    return np.nan_to_num(cells.astype(float, copy=False), nan=0.0)
+    finite: Array = np.nan_to_num(cells.astype(float, copy=False), nan=0.0)
+    return finite
 
 
 def numbers_of(cells: Any) -> Array:

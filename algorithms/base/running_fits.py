@@ -119,14 +119,21 @@ def _is_public(frame: FrameType) -> bool:
     return name.startswith("fit")
 
 
+def _model_selection() -> Any:
+    """Return the module of scikit-learn that has searches; first fits need not import it."""
+    import sklearn.model_selection
+
+    return sklearn.model_selection
+
+
 def _folds(call: dict[str, Any]) -> int:
     """Return how many parts ``cv`` makes of the data; 0 where it cannot say that."""
     if isinstance(call["cv"], Iterator):  # counting would use up the iterator
         return 0
-    from sklearn.model_selection import check_cv
-
     # scikit-learn may already have replaced a number by a splitter.
-    cv = check_cv(call["cv"], call["y"], classifier=is_classifier(call["estimator"]))
+    cv = _model_selection().check_cv(
+        call["cv"], call["y"], classifier=is_classifier(call["estimator"])
+    )
     groups = call.get("groups", (call.get("params") or {}).get("groups"))
     try:
         return int(cv.get_n_splits(call["X"], call["y"], groups))
@@ -144,19 +151,6 @@ def _search(count: Callable[[dict[str, Any]], int]) -> Callable[[dict[str, Any]]
     return fits
 
 
-def _settings_of_a_grid(call: dict[str, Any]) -> int:
-    from sklearn.model_selection import ParameterGrid
-
-    return len(ParameterGrid(call["param_grid"]))
-
-
-def _settings_of_samples(call: dict[str, Any]) -> int:
-    from sklearn.model_selection import ParameterSampler
-
-    settings = ParameterSampler(call["param_distributions"], call["n_iter"], random_state=0)
-    return len(list(settings))
-
-
 FITS: dict[str, Callable[[dict[str, Any]], int]] = {
     "cross_validate": _folds,
     "cross_val_predict": _folds,
@@ -164,8 +158,16 @@ FITS: dict[str, Callable[[dict[str, Any]], int]] = {
     "validation_curve": lambda call: _folds(call) * len(call["param_range"]),
     "SelectFromModel": lambda call: 1,  # a clone is fitted once
     "permutation_test_score": lambda call: _folds(call) * (call["n_permutations"] + 1),
-    "GridSearchCV": _search(_settings_of_a_grid),
-    "RandomizedSearchCV": _search(_settings_of_samples),
+    "GridSearchCV": _search(lambda call: len(_model_selection().ParameterGrid(call["param_grid"]))),
+    "RandomizedSearchCV": _search(
+        lambda call: len(
+            list(
+                _model_selection().ParameterSampler(
+                    call["param_distributions"], call["n_iter"], random_state=0
+                )
+            )
+        )
+    ),
 }
 
 
@@ -189,7 +191,7 @@ def refuse_transformers_in_front(estimator: Any, ledger: Any = None) -> None:
         raise ParameterError("n_jobs", description, "None or 1 in every routine around the fit")
     of_features = reads_no_data if fills_features(estimator) else reads_public_features
     for frame in _running_calls():
-        holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
+        holder: Any = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
         learns, transformers = of_features, []
         if _is_a(holder, "pipeline", "Pipeline"):
             steps = (step for _, step in holder.steps[:-1])
@@ -216,7 +218,7 @@ def spending_behind(estimator: Any) -> list[Any]:
     """
     spending = []
     for frame in _running_calls():
-        holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
+        holder: Any = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
         if (
             not _is_a(holder, "pipeline", "Pipeline")
             or (last_step := holder.steps[-1][1]) is estimator
