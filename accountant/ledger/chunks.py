@@ -26,10 +26,14 @@ from accountant.ledger.private_data import (
 )
 
 # Users of so many bytes at most, by the shape of their first array, are read once into memory by a
-# fit that reads them more than once.  A fit on arrays copies them too, of any size.
+# fit that reads them more than once.
 HELD_BYTES = 1 << 28
 # A function of pieces gets so many numbers of an array at a time, which stay in a core's cache.
 PART_ENTRIES = 1 << 17
+# A reading asks for so many bytes once, and gives them back untouched.  The allocator of glibc then
+# keeps up to twice as many for later, where it would return every block to the system, and get new
+# memory page by page for the next one.
+KEPT_BYTES = 31 << 20
 
 
 @final
@@ -177,6 +181,7 @@ class Chunks:
 
     def _start_reading(self) -> Iterator[Any]:
         """Return an iterator from the first piece on; refuse to if it cannot be had again."""
+        np.empty(KEPT_BYTES, np.uint8)
         if callable(self._pieces):
             return iter(self._pieces())
         if self._was_started:

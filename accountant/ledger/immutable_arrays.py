@@ -22,6 +22,23 @@ def immutable(array: np.ndarray[Any, Any], mapped: bool = False) -> np.ndarray[A
     return np.ndarray(array.shape, array.dtype, array.tobytes(order), order=order)
 
 
+def lent(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the array as one that its holder cannot write to; numbers are not copied.
+
+    The array behind it is not found through ``base``.  Its owner can still write to it.
+    """
+    array = np.asarray(array)
+    if is_immutable(array):
+        return array
+    locked = array.view()
+    locked.flags.writeable = False
+    try:
+        shown = np.from_dlpack(locked)  # the base is a capsule, which shows nothing
+    except (BufferError, TypeError):  # not in the bytes of this machine, or numpy before 2.1
+        return immutable(array)
+    return immutable(array) if shown.flags.writeable else shown
+
+
 def is_immutable(array: np.ndarray[Any, Any], mapped: bool = True) -> bool:
     """Return whether an array lies on bytes, or if ``mapped`` on a file mapped read-only."""
     base: Any = array

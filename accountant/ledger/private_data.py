@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from accountant.ledger.frames import (
     is_lazy,
     is_partitioned,
 )
-from accountant.ledger.immutable_arrays import immutable
+from accountant.ledger.immutable_arrays import immutable, lent
 
 Users = NDArray[np.intp] | slice  # indices of rows, or a slice of them
 # Classes that read data in pieces, and check every piece as it is read; they add themselves.
@@ -32,10 +33,28 @@ FRAME_HOLDERS = (FrameRows, FramePartitions, LazyRows, FrameTables)  # these che
 UNMASKED = "without a mask: .filled(value) says what a hidden entry counts as"
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Lent:
+    """Data that their owner does not change while the gate is asked: arrays are not copied."""
+
+    data: Any
+
+
 def checked_data(argument: str, data: Any) -> Any:
-    """Return the data as immutable arrays; refuse empty, ragged, masked and missing data."""
+    """Return the data as immutable arrays; refuse empty, ragged, masked and missing data.
+
+    Arrays that are `Lent` stay where they are: a query cannot write to them, and their owner can.
+    """
+    is_lent = type(data) is Lent
+    return _checked_data(argument, data.data if is_lent else data, is_lent)
+
+
+def _checked_data(argument: str, data: Any, is_lent: bool) -> Any:
     if isinstance(data, tuple):
-        parts = tuple(checked_data(f"{argument}[{i}]", part) for i, part in enumerate(data))
+        parts = tuple(
+            _checked_data(f"{argument}[{i}]", part, is_lent) for i, part in enumerate(data)
+        )
         lengths = sorted({part.shape[0] for part in parts})
         if len(lengths) != 1:
             raise ParameterError(argument, f"arrays of {lengths} rows", "arrays of equal length")
@@ -43,7 +62,7 @@ def checked_data(argument: str, data: Any) -> Any:
     if type(data) in CHUNK_READERS or type(data) in FRAME_HOLDERS:
         return data
     if type(data) is np.ndarray:  # the most frequent case, before the slower tests below
-        return _checked_array(argument, data)
+        return _checked_array(argument, data, is_lent)
     if is_frame(data):  # entries may be missing: the mechanisms of frames say how these count
         return FrameRows(argument, data)
     if is_partitioned(data):
@@ -51,7 +70,7 @@ def checked_data(argument: str, data: Any) -> Any:
     if is_lazy(data):
         return LazyRows(argument, data)
     if hasattr(data, "tocsr"):
-        return _checked_sparse(argument, data)
+        return _checked_sparse(argument, data, is_lent)
     if is_masked(data):
         raise ParameterError(argument, type(data), UNMASKED)
     if isinstance(data, dict):
@@ -60,15 +79,16 @@ def checked_data(argument: str, data: Any) -> Any:
             is_frame(p) or is_partitioned(p) or is_lazy(p) for p in data.values()
         ):
             frames = {
-                name: checked_data(f"{argument}[{name!r}]", p) for name, p in named_frames.items()
+                name: _checked_data(f"{argument}[{name!r}]", p, is_lent)
+                for name, p in named_frames.items()
             }
             return FrameTables(argument, frames)
         allowed = "an array, or a data frame: pandas.DataFrame(data) makes one"
         raise ParameterError(argument, dict, allowed)
-    return _checked_array(argument, data)
+    return _checked_array(argument, data, is_lent)
 
 
-def _checked_array(argument: str, data: Any) -> NDArray[Any]:
+def _checked_array(argument: str, data: Any, is_lent: bool) -> NDArray[Any]:
     """Return the data as an immutable array of numbers that is not empty and has no gaps."""
     try:
         array = np.asarray(data)
@@ -82,7 +102,8 @@ def _checked_array(argument: str, data: Any) -> NDArray[Any]:
     if array.dtype.hasobject:
         raise ParameterError(argument, array.dtype, "an array of numbers, not of objects")
     _refuse_missing(argument, array)
-    return immutable(array, mapped=True)  # a query may read the data, but not change them
+    # A query may read the data, but not change them.
+    return lent(array) if is_lent else immutable(array, mapped=True)
 
 
 def is_masked(data: Any) -> bool:
@@ -111,7 +132,7 @@ def _refuse_missing(argument: str, array: NDArray[Any]) -> None:
         raise ParameterError(argument, "entries without a date (NaT)", "a date in every entry")
 
 
-def _checked_sparse(argument: str, data: Any) -> Any:
+def _checked_sparse(argument: str, data: Any, is_lent: bool) -> Any:
     """Return a checked, read-only sparse matrix in row format."""
     from scipy import sparse
 
@@ -124,7 +145,8 @@ def _checked_sparse(argument: str, data: Any) -> Any:
     if matrix.data.dtype.kind not in "biuf" or not np.isfinite(matrix.data).all():
         raise ParameterError(argument, "NaN or infinite entries", "finite numbers")
     for part in ("data", "indices", "indptr"):
-        setattr(matrix, part, immutable(getattr(matrix, part)))
+        numbers = getattr(matrix, part)
+        setattr(matrix, part, lent(numbers) if is_lent else immutable(numbers))
     return matrix
 
 

@@ -36,7 +36,7 @@ from accountant.ledger.composition_notions import notion_of
 from accountant.ledger.filters import Filter, FilterMeter
 from accountant.ledger.gate import QUESTION, answering
 from accountant.ledger.ledger import Ledger
-from accountant.ledger.private_data import first_array
+from accountant.ledger.private_data import Lent, first_array
 from accountant.plans.parallel import Stated
 from accountant.plans.plan import Plan, Repeat
 from accountant.randomness import Rng
@@ -62,7 +62,7 @@ class Gates:
         self, data: Any, plan: Plan, *, rng: Rng = None, public: Any = None, transcript: str
     ) -> Any:
         """Return a gate on the data; the arguments are those of `Ledger`."""
-        return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
+        return Ledger(Lent(data), plan, rng=rng, public=public, transcript=transcript)
 
 
 PAID: Final = Gates()
@@ -195,12 +195,12 @@ def open_ledger(
             book, name = dataset
             # The gate of a book charges and asks the data; its transcript is always a full one.
             gate: Ledger = book.ledger(
-                name, data, stated, rng, insecure_seed=rng is not None, public=public
+                name, Lent(data), stated, rng, insecure_seed=rng is not None, public=public
             )
             gate.plan = plan  # the fit reads the parts of its own plan
             return gate
         charge(estimator, stated, first_array(data).shape[0], ledger)
-    return Ledger(data, plan, rng=rng, public=public, transcript=transcript)
+    return Ledger(Lent(data), plan, rng=rng, public=public, transcript=transcript)
 
 
 def warn_of_delta(estimator: Any, users: int, ledger: Any, rng: Rng) -> None:

@@ -10,15 +10,15 @@ References: Song, Chaudhuri & Sarwate (2013); Abadi et al. (2016), Algorithm 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from accountant.ledger.chunks import Chunks
+from accountant.ledger.chunks import HELD_BYTES, Chunks
 from accountant.ledger.ordered_map import map_in_order
 from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
@@ -122,6 +122,28 @@ def clipped_lengths(features: FeatureMap, rows: Any) -> Array:
     return features.lengths(clipped_rows(rows, features.x_bound))
 
 
+class KnownLengths(NamedTuple):
+    """The lengths of the mapped rows of a block, and how to see that the rows are still the same.
+
+    A row that differs has another product with a random vector, but for a chance of about one in a
+    thousand million at a difference that a clipped gradient would feel.
+    """
+
+    lengths: Array
+    products: Array
+    vector: Array
+
+    @classmethod
+    def of(cls, features: FeatureMap, vector: Array, rows: Any) -> KnownLengths:
+        """Return those of rows whose entries are clipped here."""
+        rows = clipped_rows(rows, features.x_bound)
+        return cls(features.lengths(rows), row_products(rows, vector), vector)
+
+    def are_of(self, rows: Any) -> bool:
+        """Return whether these clipped rows are those that were measured."""
+        return np.array_equal(row_products(rows, self.vector), self.products)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class BlockClippedGradient:
@@ -152,10 +174,12 @@ class BlockClippedGradient:
         """Return the sum in the shape of ``theta``; as one vector if it has the last coordinate."""
         return self.with_lengths((block, None))
 
-    def with_lengths(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
+    def with_lengths(self, block: tuple[tuple[Any, ...], Array | KnownLengths | None]) -> Array:
         """Return what a call does; the block may come with the lengths of its mapped rows."""
         (rows, targets, *weights), lengths = block
         rows = clipped_rows(rows, self.features.x_bound)
+        if isinstance(lengths, KnownLengths):
+            lengths = lengths.lengths if lengths.are_of(rows) else None
         slopes, constant = self.features.coefficients(self.theta)
         scores = np.stack([row_products(rows, column) for column in slopes.T], axis=1) + constant
         residuals = self.residuals(scores, targets)
@@ -208,24 +232,34 @@ class MeanOfClippedGradients:
         self.clip, self.squares = clip, False
         self.within: Within | None = None
         self._features, self._records, self._executor = features, records, executor
-        self._known_lengths: tuple[Any, list[Array]] | None = None
+        self._known_lengths: tuple[Any, list[Array | KnownLengths | None]] | None = None
         self.theta: Array = np.empty((0, 1))
 
     def __call__(self, data: Any) -> Array:
-        """Return the answer; the lengths of mapped rows are computed once for the same arrays.
+        """Return the answer; the lengths of mapped rows are computed once for the same data.
 
-        In one fit the map and the data stay the same for all rounds.
+        In one fit the map and the data stay the same for all rounds.  Chunks may hold other rows
+        when they are read again: what is known of a block is compared with its rows.
         """
         features = first_array(data)
         if not features.shape[0]:  # an empty sample
             return np.zeros(self.theta.size + (self._unclipped_weight > 0))
         blocks = row_blocks(data)
-        lengths: Iterable[Array | None] = [None] * len(blocks)
-        if not isinstance(features, Chunks):  # chunks may hold other rows next time
+        lengths: list[Array | KnownLengths | None] = [None] * len(blocks)
+        # Without the root of a map, lengths cost no more than to see that rows are the same.
+        if not isinstance(features, Chunks) or self._features.root is not None:
             if self._known_lengths is None or not same_memory(self._known_lengths[0], features):
-                work = partial(clipped_lengths, self._features)
-                rows = (features[block_rows] for block_rows in blocks)
-                self._known_lengths = features, list(map_in_order(work, rows, self._executor))
+                work: Callable[[Any], Any] = partial(clipped_lengths, self._features)
+                kept = blocks
+                if isinstance(features, Chunks):
+                    vector = np.random.default_rng().uniform(0.5, 1.0, features.shape[1])
+                    work = partial(KnownLengths.of, self._features, vector)
+                    kept = [
+                        rows for rows in blocks if 2 * vector.itemsize * rows.stop <= HELD_BYTES
+                    ]
+                kept_rows = (first_array(take_rows(features, rows)) for rows in kept)
+                known = list(map_in_order(work, kept_rows, self._executor))
+                self._known_lengths = features, known + lengths[len(kept) :]
             lengths = self._known_lengths[1]
         pieces = (
             (take_rows(data, block_rows), block_lengths)

@@ -28,8 +28,8 @@ import numpy as np
 
 from accountant.domains import POSITIVE_DELTA, Interval
 from accountant.errors import ParameterError
-from accountant.ledger.chunks import Chunks
-from accountant.ledger.private_data import first_array
+from accountant.ledger.chunks import HELD_BYTES, Chunks
+from accountant.ledger.private_data import Users, first_array
 from accountant.losses.gaussian import GaussianLoss
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
@@ -56,6 +56,8 @@ HEADROOM = 16.0
 # A column that is clipped at its scale has it up to OCTAVES_UP octaves higher, as long as more than
 # the share CLIPPED of the records may lie in the two octaves above it.
 OCTAVES_UP, CLIPPED = 2, 0.05
+# So many rows, end to end, are clipped as one: numpy takes three times as long for short rows.
+ROWS_TOGETHER = 64
 RUNS = (1, 2, 4, 8)  # numbers of octaves whose sum may be distinguished from noise
 
 
@@ -72,7 +74,15 @@ class ColumnBounds(NamedTuple):
         columns = slice(-1, None) if rows.ndim == 1 else slice(rows.shape[1])
         scales, limits = self.scales[columns], self.limits[columns]
         if isinstance(rows, np.ndarray):
-            return np.clip(rows, -limits, limits) / scales
+            scaled_rows = np.array(rows, dtype=np.float64, order="C")
+            whole, width = len(rows) - len(rows) % ROWS_TOGETHER, math.prod(rows.shape[1:])
+            wide = scaled_rows[:whole].reshape(-1, ROWS_TOGETHER * width)
+            for part, count in ((wide, ROWS_TOGETHER), (scaled_rows[whole:], 1)):
+                ends = np.tile(limits, count)
+                np.minimum(part, ends, out=part)  # both take less time than `numpy.clip`
+                np.maximum(part, -ends, out=part)
+                np.divide(part, np.tile(scales, count), out=part)
+            return scaled_rows
         scaled = clipped_rows(rows, math.inf).copy()
         limits, scales = limits[scaled.indices], scales[scaled.indices]
         scaled.data = np.clip(scaled.data, -limits, limits) / scales
@@ -220,6 +230,18 @@ def exponents_of(magnitudes: Array) -> Any:
     return exponents.astype(np.int64) - (fractions == 0.5)
 
 
+@final
+class ScaledRows:
+    """Rows of a large array, each scaled where it is read: there is no scaled copy of them all."""
+
+    def __init__(self, rows: Array, columns: ColumnBounds) -> None:
+        self.shape = rows.shape
+        self._rows, self._columns = rows, columns
+
+    def __getitem__(self, who: Users) -> Any:
+        return self._columns.scaled(self._rows[who])
+
+
 class ScaledGate:
     """The gate of a fit, seen by an estimator of scaled columns: its plan, and data in scales."""
 
@@ -256,6 +278,8 @@ class ScaledGate:
         rows, targets, *others = data
         if isinstance(rows, Chunks):
             rows = rows.mapped(self.columns.scaled, rows.shape)
+        elif isinstance(rows, np.ndarray) and rows.nbytes > HELD_BYTES:
+            rows = ScaledRows(rows, self.columns)
         else:
             rows = self.columns.scaled(rows)
         return rows, self.columns.scaled(targets) if self._has_target else targets, *others

@@ -317,9 +317,10 @@ class PrivateRegressor(RegressorMixin, PrivateEstimator):
         Parameters
         ----------
         X : array_like, sparse array or Chunks
-            Features of shape (records, features); may be a memory map.  With y None, `Chunks`
-            of pairs (X, y): private ones of 2**28 bytes or less are read once into memory, larger
-            ones anew every round, with a block of them in memory at a time.
+            Features of shape (records, features); may be a memory map.  Arrays of numbers are read
+            where they lie, and must not change while the fit runs.  With y None, `Chunks` of pairs
+            (X, y): private ones of 2**28 bytes or less are read once into memory, larger ones anew
+            every round, with a block of them in memory at a time.
         y : array_like of shape (records,) or None
             Targets; None if X gives the pairs.
         executor : concurrent.futures.Executor or None

@@ -110,7 +110,9 @@ def validated_fit_data(
         return pairs, None
     if hasattr(y, "tocsr"):
         raise ParameterError("y", type(y), "an array of numbers, not a sparse matrix")
-    X, y = validated_data(estimator, X, y, dtype=np.float64, y_numeric=True, accept_sparse="csr")
+    X, y = validated_data(
+        estimator, X, y, dtype=[np.float64, np.float32], y_numeric=True, accept_sparse="csr"
+    )
     return X, y
 
 
@@ -252,7 +254,8 @@ def _finite(cells: Array) -> Array:
             cells = cells.astype(float)
         if np.isfinite(cells.sum()) or np.isfinite(cells).all():
             return cells
-    return np.nan_to_num(cells, nan=0.0)
+    finite: Array = np.nan_to_num(cells.astype(float, copy=False), nan=0.0)
+    return finite
 
 
 def numbers_of(cells: Any) -> Array:

@@ -16,6 +16,7 @@ on the ledger of the estimator.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from types import FrameType
@@ -23,11 +24,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
-from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 from sklearn.utils import get_tags
 
 from accountant.errors import ParameterError
@@ -62,6 +58,16 @@ class RepeatedFits(NamedTuple):
 
     routine: str
     fits: int | None
+
+
+def _is_a(value: Any, module: str, *names: str) -> bool:
+    """Return whether a value is of these classes of a module of scikit-learn.
+
+    Nothing is of a class that was not imported.  A first fit would take twice as long if it
+    imported them all.
+    """
+    imported = vars(sys.modules.get(f"sklearn.{module}", object))
+    return isinstance(value, tuple(imported[name] for name in names if name in imported))
 
 
 def repeated_fits() -> RepeatedFits | None:
@@ -113,12 +119,21 @@ def _is_public(frame: FrameType) -> bool:
     return name.startswith("fit")
 
 
+def _model_selection() -> Any:
+    """Return the module of scikit-learn that has searches; first fits need not import it."""
+    import sklearn.model_selection
+
+    return sklearn.model_selection
+
+
 def _folds(call: dict[str, Any]) -> int:
     """Return how many parts ``cv`` makes of the data; 0 where it cannot say that."""
     if isinstance(call["cv"], Iterator):  # counting would use up the iterator
         return 0
     # scikit-learn may already have replaced a number by a splitter.
-    cv = check_cv(call["cv"], call["y"], classifier=is_classifier(call["estimator"]))
+    cv = _model_selection().check_cv(
+        call["cv"], call["y"], classifier=is_classifier(call["estimator"])
+    )
     groups = call.get("groups", (call.get("params") or {}).get("groups"))
     try:
         return int(cv.get_n_splits(call["X"], call["y"], groups))
@@ -143,10 +158,14 @@ FITS: dict[str, Callable[[dict[str, Any]], int]] = {
     "validation_curve": lambda call: _folds(call) * len(call["param_range"]),
     "SelectFromModel": lambda call: 1,  # a clone is fitted once
     "permutation_test_score": lambda call: _folds(call) * (call["n_permutations"] + 1),
-    "GridSearchCV": _search(lambda call: len(ParameterGrid(call["param_grid"]))),
+    "GridSearchCV": _search(lambda call: len(_model_selection().ParameterGrid(call["param_grid"]))),
     "RandomizedSearchCV": _search(
         lambda call: len(
-            list(ParameterSampler(call["param_distributions"], call["n_iter"], random_state=0))
+            list(
+                _model_selection().ParameterSampler(
+                    call["param_distributions"], call["n_iter"], random_state=0
+                )
+            )
         )
     ),
 }
@@ -172,12 +191,12 @@ def refuse_transformers_in_front(estimator: Any, ledger: Any = None) -> None:
         raise ParameterError("n_jobs", description, "None or 1 in every routine around the fit")
     of_features = reads_no_data if fills_features(estimator) else reads_public_features
     for frame in _running_calls():
-        holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
+        holder: Any = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
         learns, transformers = of_features, []
-        if isinstance(holder, Pipeline):
+        if _is_a(holder, "pipeline", "Pipeline"):
             steps = (step for _, step in holder.steps[:-1])
             transformers = list(takewhile(lambda step: step is not estimator, steps))
-        elif isinstance(holder, TransformedTargetRegressor):
+        elif _is_a(holder, "compose", "TransformedTargetRegressor"):
             learns, transformers = reads_no_data, [holder.transformer]
         for transformer in transformers:
             paid = getattr(transformer, "is_paid_by", None)
@@ -199,8 +218,11 @@ def spending_behind(estimator: Any) -> list[Any]:
     """
     spending = []
     for frame in _running_calls():
-        holder = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
-        if not isinstance(holder, Pipeline) or (last_step := holder.steps[-1][1]) is estimator:
+        holder: Any = frame.f_locals.get("self") if frame.f_code.co_name.startswith("fit") else None
+        if (
+            not _is_a(holder, "pipeline", "Pipeline")
+            or (last_step := holder.steps[-1][1]) is estimator
+        ):
             continue
         if hasattr(last_step, "spending"):
             spending.append(last_step.spending())
@@ -221,7 +243,7 @@ def reads_no_data(transformer: Any) -> bool:
         return all(map(reads_no_data, parts))
     if getattr(type(transformer), "fit_reads_no_data", False) is True:
         return True
-    if isinstance(transformer, (OneHotEncoder, OrdinalEncoder)):
+    if _is_a(transformer, "preprocessing", "OneHotEncoder", "OrdinalEncoder"):
         # An unknown category must not decide whether the fit is refused, and rare categories must
         # not be merged: both would depend on the data.
         rare = ("min_frequency", "max_categories")
@@ -230,8 +252,10 @@ def reads_no_data(transformer: Any) -> bool:
             and transformer.handle_unknown != "error"
             and all(getattr(transformer, setting) is None for setting in rare)
         )
-    return isinstance(transformer, (FrozenEstimator, PolynomialFeatures)) or not _tag(
-        transformer, lambda tags: tags.requires_fit
+    return (
+        _is_a(transformer, "frozen", "FrozenEstimator")
+        or _is_a(transformer, "preprocessing", "PolynomialFeatures")
+        or not _tag(transformer, lambda tags: tags.requires_fit)
     )
 
 
@@ -256,15 +280,15 @@ def _parts(transformer: Any) -> list[Any] | None:
     """Return the transformers that one is made of; None where it is no composition."""
     if transformer is None or isinstance(transformer, str):  # "passthrough" or "drop"
         return []
-    if isinstance(transformer, Pipeline):
+    if _is_a(transformer, "pipeline", "Pipeline"):
         return [step for _, step in transformer.steps]
-    if isinstance(transformer, FeatureUnion):
+    if _is_a(transformer, "pipeline", "FeatureUnion"):
         return [part for _, part in transformer.transformer_list]
-    if isinstance(transformer, ColumnTransformer):
+    if _is_a(transformer, "compose", "ColumnTransformer"):
         columns = [where for *_, where in transformer.transformers]
         # A selector of column types reads no values; any other function may read them.
         if all(
-            isinstance(selector, make_column_selector) or not callable(selector)
+            _is_a(selector, "compose", "make_column_selector") or not callable(selector)
             for selector in columns
         ):
             return [*(part for _, part, _ in transformer.transformers), transformer.remainder]

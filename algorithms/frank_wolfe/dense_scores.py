@@ -68,7 +68,8 @@ class DenseScores:
     def __call__(self, data: tuple[Any, Any]) -> Array:
         """Return the scores of the vertices; a larger score reduces the loss more."""
         if self._x is None:
-            self._x = clipped_rows(data[0], self._bounds.x)
+            rows = data[0] if sparse.issparse(data[0]) else data[0][:]
+            self._x = clipped_rows(rows, self._bounds.x)
             self._columns = self._x.tocsc() if hasattr(self._x, "tocsc") else self._x
             self._y = clipped_rows(data[1], self._bounds.y)
             start = self._polytope.start(self._x.shape[1])

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from accountant import Ledger
-from accountant.ledger.immutable_arrays import immutable, immutable_output, is_immutable
+from accountant import Ledger, ParameterError
+from accountant.ledger.immutable_arrays import immutable, immutable_output, is_immutable, lent
+from accountant.ledger.private_data import Lent
 from mechanisms import Laplace
 
 GIVEN = {
@@ -75,3 +76,41 @@ def test_what_an_output_says_of_itself_is_not_asked():
     assert is_immutable(pair[0])
     objects = immutable_output(np.array([[1], None], dtype=object))
     assert not objects.flags.writeable
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_what_is_lent_is_closed_to_its_holder(kind):
+    given = GIVEN[kind]
+    shown = lent(given)
+    assert (shown.dtype, shown.shape, shown.tobytes()) == (
+        given.dtype,
+        given.shape,
+        given.tobytes(),
+    )
+    base = shown
+    while isinstance(base, np.ndarray):
+        assert not base.flags.writeable
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            base.flags.writeable = True
+        base = base.base
+    assert not hasattr(base, "obj")  # as a memoryview has it: the array behind
+    copied = given.dtype.kind not in "biufc" or given.size == 0
+    assert np.shares_memory(shown, given) is not copied
+    assert lent(immutable(given)) is not given
+
+
+def test_a_gate_of_lent_data_copies_none_and_lets_no_query_write():
+    rows, targets, seen = np.ones((3, 2)), np.ones(3), []
+    ledger = Ledger(Lent((rows, targets)), Laplace(1.0), rng=1)
+
+    def writes(data):
+        seen.extend(data)
+        data[0][:] = 0.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        ledger.release(Laplace(1.0), writes)
+    assert [np.shares_memory(*pair) for pair in zip(seen, (rows, targets), strict=True)] == [
+        True
+    ] * 2
+    with pytest.raises(ParameterError, match="finite"):
+        Ledger(Lent(np.array([np.nan])), Laplace(1.0))

@@ -8,8 +8,10 @@ import tracemalloc
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from accountant import OffPlan, ParameterError, WorkerChunks
 from accountant.ledger import chunks
@@ -30,7 +32,14 @@ from algorithms import (
     SparseERM,
     ThresholdedRegression,
 )
+from algorithms.base import adaptive_descent, column_bounds
 from algorithms.base import row_blocks as blocks
+from algorithms.base.clipped_gradient_descent import (
+    BlockClippedGradient,
+    FeatureMap,
+    KnownLengths,
+    squared_residuals,
+)
 from algorithms.frank_wolfe.convex_sets import L2Ball
 from algorithms.label_privacy import label_sgd
 from algorithms.sparse_regression import local_iht
@@ -378,3 +387,62 @@ def test_a_fit_has_the_same_bits_whether_chunks_are_held_or_streamed(name, form,
         monkeypatch.setattr(chunks, "HELD_BYTES", held_bytes)
         found.append(made.fit(pieces).coef_)
     assert len({coef.tobytes() for coef in found}) == 1
+
+
+IN_MEMORY = {
+    name: clone(made).set_params(**({"rounds": 3} if name in {"linear", "logistic"} else {}))
+    for name, made in CENTRAL_FITS.items()
+}
+IN_MEMORY |= {
+    f"{name}, private bounds": clone(made).set_params(bounds="private", epsilon=4.0)
+    for name, made in IN_MEMORY.items()
+    if hasattr(made, "bounds")
+}
+# Frank-Wolfe holds single numbers as floats, and a sample of rows is a copy.
+COPIES = {"frank-wolfe", "frank-wolfe, private bounds", "sampled"}
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_single_numbers_and_scales_by_blocks_change_no_bit(name, monkeypatch):
+    monkeypatch.setattr(adaptive_descent, "MOST_ROUNDS", 5)
+    rng = np.random.default_rng(6)
+    x = rng.uniform(-1.2, 1.2, (2000, 4)).astype(np.float32)
+    y, made, found = np.where(x[:, 0] > 0, 1.0, -1.0), IN_MEMORY[name], set()
+    for held_bytes in (1 << 20, 0):  # scaled at once, or block by block
+        monkeypatch.setattr(column_bounds, "HELD_BYTES", held_bytes)
+        found |= {made.fit(rows, y).coef_.tobytes() for rows in (x, x.astype(float))}
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("form", ["C", "F", "single", "frame"])
+@pytest.mark.parametrize("name", [name for name in IN_MEMORY if name not in COPIES])
+def test_a_fit_makes_no_copy_of_its_rows(name, form, monkeypatch):
+    monkeypatch.setattr(adaptive_descent, "MOST_ROUNDS", 5)
+    monkeypatch.setattr(blocks, "DENSE_BLOCK_ENTRIES", 1 << 12)
+    monkeypatch.setattr(column_bounds, "HELD_BYTES", 0)
+    x = np.random.default_rng(7).uniform(-1, 1, (20_000, 20))
+    y, made = np.where(x[:, 0] > 0, 1.0, -1.0), IN_MEMORY[name]
+    x = np.asarray(x, np.float32 if form == "single" else float, "F" if form == "F" else "C")
+    rows = pd.DataFrame(x, copy=False) if form == "frame" else x
+    made.fit(x[:500], y[:500])  # what is imported and cached takes memory once
+    tracemalloc.start()
+    made.fit(rows, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.9 * x.nbytes
+
+
+def test_lengths_of_other_rows_are_not_taken_for_those_of_these():
+    rng = np.random.default_rng(8)
+    rows, targets, vector = rng.uniform(-1, 1, (50, 3)), np.ones(50), rng.uniform(0.5, 1, 3)
+    features = FeatureMap(1.0, 0.0, np.full(3, 0.1), np.diag([1.0, 4.0, 9.0]))
+    gradient = BlockClippedGradient(squared_residuals, 0.1, features, 1.0, np.ones((3, 1)))
+    known = KnownLengths.of(features, vector, rows)
+    assert known.are_of(rows)
+    assert np.array_equal(
+        gradient.with_lengths(((rows, targets), known)), gradient((rows, targets))
+    )
+    short = known._replace(lengths=known.lengths / 100)  # which would clip too little
+    for other in (rows[::-1], np.vstack([rows[1:], 2 * rows[:1]])):
+        found = gradient.with_lengths(((other, targets), short))
+        assert np.array_equal(found, gradient((other, targets)))
