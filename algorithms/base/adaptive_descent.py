@@ -9,7 +9,8 @@ and x_i its row.  The round releases one noisy vector, the mean over n records o
 where r^2 bounds the squared length of rows: the clipped gradient in units of C, the share of
 records that are not clipped, and their mean squared length.  A record moves it by an amount that
 does not depend on C, so the noise is the same whatever C is, and C and the step follow from
-released values at no further cost in privacy.
+released values at no further cost in privacy.  A weight multiplies the first and the last by the
+share in [0, 1] of its bound: the gradient of a weighted loss, and its curvature.
 
 Proof of the sensitivity: docs/proofs/linear_regression.md, point 1b.
 References: Abadi et al. (2016) for clipping; Andrew, Thakkar, McMahan & Ramaswamy (2021) for a
@@ -29,7 +30,7 @@ import numpy as np
 
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
-from accountant.ledger.private_data import first_array
+from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
@@ -37,12 +38,13 @@ from accountant.plans.plan import Repeat
 from algorithms.base.clipped_gradient_descent import FeatureMap, clipped_lengths
 from algorithms.base.noisy_gradient_rounds import calibrated_gaussian, mu_of_budget
 from algorithms.base.row_blocks import (
+    block_shares,
     clipped_rows,
+    ordered_sum,
     row_blocks,
     row_lengths,
     row_products,
     same_memory,
-    sum_over_blocks,
     weighted_row_sum,
 )
 
@@ -145,7 +147,8 @@ class BlockVector:
     Features are clipped to ``x_bound`` and targets to ``y_bound``.  ``intercept`` is the value of a
     constant feature, 0 if there is none; ``row_square`` bounds the squared length of a row with it.
     ``slope`` gives the derivative of the loss in the prediction, from predictions and targets; the
-    default, prediction minus target, is that of half the squared error.
+    default, prediction minus target, is that of half the squared error.  ``weight_bound`` bounds
+    weights, if a block has them.
     """
 
     x_bound: float
@@ -155,16 +158,21 @@ class BlockVector:
     theta: Array
     norm: float
     slope: Callable[[Array, Array], Array] = np.subtract
+    weight_bound: float = 1.0
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return the summed clipped gradient, its last coordinate the intercept's, and two shares.
 
-        A block is (rows, targets), or (rows, targets, lengths), where the lengths are those of the
-        clipped rows with the constant feature.
+        A block is (rows, targets) or (rows, targets, weights).
         """
-        rows, targets, *stored_lengths = block
+        return self.with_lengths((block, None))
+
+    def with_lengths(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
+        """Return what a call does; the lengths may be given of clipped rows with their constant."""
+        (rows, targets, *_), lengths = block
+        counted = block_shares(block[0], self.weight_bound)
         rows = clipped_rows(rows, self.x_bound) if self.x_bound < math.inf else rows
-        lengths = stored_lengths[0] if stored_lengths else row_lengths(rows, self.intercept)
+        lengths = row_lengths(rows, self.intercept) if lengths is None else lengths
         weights = self.theta[:-1] if self.intercept else self.theta
         predictions = row_products(rows, weights)
         if self.intercept:
@@ -172,11 +180,11 @@ class BlockVector:
         loss_slopes = self.slope(predictions, np.clip(targets, -self.y_bound, self.y_bound))
         gradient_lengths = np.abs(loss_slopes) * lengths
         # The product of a clipped slope and its row has a length of at most 1.
-        clipped_slopes = loss_slopes / np.maximum(gradient_lengths, self.norm)
+        clipped_slopes = counted * (loss_slopes / np.maximum(gradient_lengths, self.norm))
         gradient_sum = weighted_row_sum(rows, clipped_slopes)
         if self.intercept:
             gradient_sum = np.append(gradient_sum, self.intercept * clipped_slopes.sum())
-        square_shares = np.minimum(lengths**2 / self.row_square, 1.0)
+        square_shares = counted * np.minimum(lengths**2 / self.row_square, 1.0)
         counts = SHARE_WEIGHT * np.array(
             [np.count_nonzero(gradient_lengths <= self.norm), square_shares.sum()]
         )
@@ -194,12 +202,14 @@ class MeanVector:
         self._records, self._executor = records, executor
         self._work = partial(BlockVector, **bounds)
         self._x_bound, self._intercept = bounds["x_bound"], bounds["intercept"]
-        self._prepared: tuple[Any, tuple[Any, Array, float]] | None = None
+        self._prepared: tuple[Any, tuple[Any, list[Array], float]] | None = None
         self.theta, self.norm = np.empty(0), 1.0
 
     def __call__(self, data: Any) -> Array:
         """Return one vector; lengths of an array's rows are computed in the first round only."""
         features, x_bound = first_array(data), self._x_bound
+        blocks = row_blocks(data)
+        lengths: list[Any] = [None] * len(blocks)
         if not isinstance(features, Chunks):  # Chunks may hold other rows when they are read again.
             if self._prepared is None or not same_memory(self._prepared[0], features):
                 # Dense rows beyond the bound are clipped in every round: a copy of all of them
@@ -211,13 +221,17 @@ class MeanVector:
                 )
                 clips = rows.max() > x_bound or rows.min() < -x_bound
                 work = partial(clipped_lengths, FeatureMap(x_bound, self._intercept))
-                blocks = (rows[block_rows] for block_rows in row_blocks(rows))
-                lengths = np.concatenate(list(map_in_order(work, blocks, self._executor)))
+                parts = (rows[block_rows] for block_rows in blocks)
+                lengths = list(map_in_order(work, parts, self._executor))
                 self._prepared = features, (rows, lengths, x_bound if clips else math.inf)
             rows, lengths, x_bound = self._prepared[1]
-            data = (rows, data[1], lengths)
+            data = (rows, *data[1:])
+        pieces = (
+            (take_rows(data, block_rows), block_lengths)
+            for block_rows, block_lengths in zip(blocks, lengths, strict=True)
+        )
         gradient = self._work(theta=self.theta, norm=self.norm, x_bound=x_bound)
-        return sum_over_blocks(gradient, data, self._executor) / self._records
+        return ordered_sum(gradient.with_lengths, pieces, self._executor) / self._records
 
 
 def descend_adaptively(

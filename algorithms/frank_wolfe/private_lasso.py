@@ -33,6 +33,7 @@ from algorithms.base.exact_minimum import (
     ScoreObjective,
     SquaredError,
     project_to_l1_ball,
+    record_weights,
 )
 from algorithms.base.fit_data import (
     PUBLIC,
@@ -42,6 +43,7 @@ from algorithms.base.fit_data import (
     split_pairs,
     validated_data,
     validated_fit_data,
+    with_weights,
 )
 from algorithms.base.glm_losses import LOGISTIC, SQUARED, LinearLoss
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, mu_of_budget
@@ -91,6 +93,7 @@ class L1Estimator(PrivatelyBounded):
     relation: str
     method: str
     fit_intercept: bool
+    weight_bound: float
     intercept_: float
 
     def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat | Sequential:
@@ -100,6 +103,7 @@ class L1Estimator(PrivatelyBounded):
         distribution lazily.
         """
         constant = BOOLEAN.check("fit_intercept", self.fit_intercept)
+        POSITIVE.check("weight_bound", self.weight_bound)
         records, features = checked_shape(shape)
         if finds_bounds(self):
             return self._plan_with_bounds((records, features), sparse=sparse)
@@ -189,6 +193,7 @@ class L1Estimator(PrivatelyBounded):
                     partial(clipped_rows, bound=bounds.x),
                     self.fit_intercept,
                     l1_radius=bounds.radius,
+                    weights=partial(record_weights, weight_bound=bounds.weight),
                     executor=executor,
                 )
                 return np.asarray(ledger.release(plan.part, minimum, shape=(features + 1, 1)))[:, 0]
@@ -223,16 +228,19 @@ class L1Estimator(PrivatelyBounded):
         """Return how many selections of a plan are of vertices."""
         return plan.count - SELECTIONS * self.fit_intercept
 
-    def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
+    def _fit(
+        self, X: Any, y: Any, executor: Executor | None, ledger: Any, sample_weight: Any
+    ) -> Self:
         """Make the plan, run it, and keep the results; y is None where X gives the pairs."""
         if y is None:
             X, y = split_pairs(X)
+        data = with_weights(self, X, y, sample_weight)
         # The plan of a subclass may have no `sparse` argument.
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan: Any = self.plan(X.shape, **sparse_argument)
         descends, rng = self._is_descent(plan, X.shape), generator_of(self.random_state)
         bounds = self._bounds(self._descent_radius) if descends else self._bounds()
-        self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         self.bounds_ = bounds
         if isinstance(X, Chunks):
             theta = self._run(self.ledger_, executor, streamed=True)
@@ -280,7 +288,8 @@ class L1Estimator(PrivatelyBounded):
     def _bounds(self, standard: float = 1.0) -> Bounds:
         radius = standard if self.radius == AUTO else POSITIVE.check("radius", self.radius)
         x_bound = POSITIVE.check("x_bound", self.x_bound)
-        return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))
+        y_bound = POSITIVE.check("y_bound", self.y_bound)
+        return Bounds(radius, x_bound, y_bound, POSITIVE.check("weight_bound", self.weight_bound))
 
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:
@@ -350,6 +359,9 @@ class PrivateLasso(L1Estimator):
         The ball is then that of the coefficients of columns over their scales; delta is above 0.
     bounds_share : float
         Share of the squared budget that this histogram gets.
+    weight_bound : float
+        Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
+        the share of this bound.
 
     Attributes
     ----------
@@ -400,17 +412,25 @@ class PrivateLasso(L1Estimator):
     fit_intercept: bool = True
     bounds: str = PUBLIC
     bounds_share: float = BOUNDS_SHARE
+    weight_bound: float = 1.0
 
     def fit(
-        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        executor: Executor | None = None,
+        ledger: Any = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`.
 
-        Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
+        ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  Sparse
+        chunks draw other noise from a seed than a sparse matrix, of the same distribution.
         """
         if finds_bounds(self):
-            return self._fit_scaled(X, y, executor, ledger)
-        return self._fit(*validated_fit_data(self, X, y), executor, ledger)
+            return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
+        return self._fit(*validated_fit_data(self, X, y), executor, ledger, sample_weight)
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""
@@ -444,6 +464,7 @@ def run_projected_descent(
         intercept=constant,
         row_square=longest**2,
         slope=loss.slope,
+        weight_bound=bounds.weight,
     )
     size = features + fit_intercept
 
