@@ -9,8 +9,8 @@ and x_i its row.  The round releases one noisy vector, the mean over n records o
 where r^2 bounds the squared length of rows: the clipped gradient in units of C, the share of
 records that are not clipped, and their mean squared length.  A record moves it by an amount that
 does not depend on C, so the noise is the same whatever C is, and C and the step follow from
-released values at no further cost in privacy.  A weight multiplies the first and the last by the
-share in [0, 1] of its bound: the gradient of a weighted loss, and its curvature.
+released values at no further cost in privacy.  A weight multiplies the gradient alone, by its
+share of the bound of weights: steps are then shorter where weights, and so the signal, are small.
 
 Proof of the sensitivity: docs/proofs/linear_regression.md, point 1b.
 References: Abadi et al. (2016) for clipping; Andrew, Thakkar, McMahan & Ramaswamy (2021) for a
@@ -170,7 +170,6 @@ class BlockVector:
     def with_lengths(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
         """Return what a call does; the lengths may be given of clipped rows with their constant."""
         (rows, targets, *_), lengths = block
-        counted = block_shares(block[0], self.weight_bound)
         rows = clipped_rows(rows, self.x_bound) if self.x_bound < math.inf else rows
         lengths = row_lengths(rows, self.intercept) if lengths is None else lengths
         weights = self.theta[:-1] if self.intercept else self.theta
@@ -180,11 +179,12 @@ class BlockVector:
         loss_slopes = self.slope(predictions, np.clip(targets, -self.y_bound, self.y_bound))
         gradient_lengths = np.abs(loss_slopes) * lengths
         # The product of a clipped slope and its row has a length of at most 1.
-        clipped_slopes = counted * (loss_slopes / np.maximum(gradient_lengths, self.norm))
+        clipped_slopes = loss_slopes / np.maximum(gradient_lengths, self.norm)
+        clipped_slopes = clipped_slopes * block_shares(block[0], self.weight_bound)
         gradient_sum = weighted_row_sum(rows, clipped_slopes)
         if self.intercept:
             gradient_sum = np.append(gradient_sum, self.intercept * clipped_slopes.sum())
-        square_shares = counted * np.minimum(lengths**2 / self.row_square, 1.0)
+        square_shares = np.minimum(lengths**2 / self.row_square, 1.0)
         counts = SHARE_WEIGHT * np.array(
             [np.count_nonzero(gradient_lengths <= self.norm), square_shares.sum()]
         )

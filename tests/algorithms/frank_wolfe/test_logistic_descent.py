@@ -31,7 +31,8 @@ def test_gradients_where_the_plan_shows_little_noise(epsilon):
         PrivateLogisticLasso(epsilon, 0.0, method="descent").plan((20_000, 4))
 
 
-def test_no_record_moves_the_vector_of_a_round_by_more_than_declared():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_record_moves_the_vector_of_a_round_by_more_than_declared(weighted):
     rng, declared, greatest = (
         np.random.default_rng(5),
         20 * vector_sensitivity(20, "replace-one"),
@@ -40,10 +41,12 @@ def test_no_record_moves_the_vector_of_a_round_by_more_than_declared():
     for _ in range(300):
         theta = rng.normal(size=3) * 10 ** rng.uniform(-2, 2)
         norm = 10 ** rng.uniform(-3, 0)
-        work = BlockVector(1.0, 1.0, False, 3.0, theta, norm, LOGISTIC.slope)
+        work = BlockVector(1.0, 1.0, False, 3.0, theta, norm, LOGISTIC.slope, 2.0)
         one = rng.normal(size=(1, 3)) * 10 ** rng.uniform(-3, 2)
         other, label = one * 10 ** rng.uniform(-2, 2), rng.choice([-1.0, 1.0], 1)
-        moved = work((one, label)) - work((other, -9 * label))
+        weights = rng.uniform(-1.0, 9.0, (2, 1)) if weighted else np.empty((2, 0))
+        pair = ((one, label, weights[0]), (other, -9 * label, weights[1]))
+        moved = work(pair[0][: 2 + weighted]) - work(pair[1][: 2 + weighted])
         greatest = max(greatest, float(np.linalg.norm(moved)))
     assert 0.9 * declared < greatest <= declared
 
