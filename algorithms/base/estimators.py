@@ -31,7 +31,8 @@ from dp_attest.calls import TeachingClass
 
 PlanT = TypeVar("PlanT", bound=Plan)
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
-NAMED = ("plan", "fit", "predict")  # the methods of estimators whose errors name the class
+# The methods of estimators whose errors name the class.
+NAMED = ("plan", "fit", "partial_fit", "predict")
 
 
 def naming_the_class(method: MethodT) -> MethodT:
