@@ -1,8 +1,7 @@
 """Wrong ways to train on private labels, and the runs and reports that convict them."""
 
-import math
-
 import dataclasses
+import math
 
 import numpy as np
 

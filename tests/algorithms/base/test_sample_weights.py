@@ -1,4 +1,4 @@
-"""Weights of records: shares of a public bound, so that noise and cost are those of equal weights."""
+"""Weights of records: shares of a public bound; noise and cost are those of equal weights."""
 
 import math
 
@@ -27,6 +27,7 @@ WEIGHTS = RNG.uniform(0.0, 2.5, 2000)
 HALF = (np.arange(2000) < 1000) * 2.0
 CLAIM = {"epsilon": 4.0, "delta": 1e-6, "weight_bound": 2.0, "random_state": 0}
 BOTH = CLAIM | {"classes": [0, 1]}
+WALK = {"rounds": 30, "radius": 4.0}
 SPARSE = {"sparsity": 2, "row_bound": 2.0}
 NUMBERS = {
     "frank-wolfe": PrivateLasso(**CLAIM, rounds=40),
@@ -37,9 +38,9 @@ NUMBERS = {
     "huber": PrivateGeneralizedLinearModel(**CLAIM, loss="huber"),
 }
 CLASSES = {
-    "logistic frank-wolfe": PrivateLogisticLasso(**BOTH, rounds=30, radius=4.0),
+    "logistic frank-wolfe": PrivateLogisticLasso(**BOTH, **WALK),
     "logistic descent": PrivateLogisticLasso(**BOTH, method="descent"),
-    "logistic, private bounds": PrivateLogisticLasso(**BOTH, rounds=30, radius=4.0, bounds="private"),
+    "logistic, private bounds": PrivateLogisticLasso(**BOTH, **WALK, bounds="private"),
     "logistic thresholds": SparseERM(**BOTH, **SPARSE),
     "logistic samples": SparseERM(**BOTH, **SPARSE, rate=0.2),
     "logistic": PrivateLogisticRegression(**BOTH),
@@ -165,7 +166,7 @@ def test_no_weight_costs_more_than_the_epsilon_of_equal_ones(kind, form, relatio
 @pytest.mark.parametrize("change", FAR)
 @pytest.mark.parametrize("name", [name for name in [*NUMBERS, *CLASSES] if "samples" not in name])
 def test_no_gradient_moves_by_more_than_its_plan_says(name, change):
-    made, y = case(name)
+    made, _ = case(name)
     targets = LABELS[:ODD].copy() if name in CLASSES else np.sign(TARGETS[:ODD])
     targets[0] = 1  # its negative is no class, and counts as the first
     made = type(made)(**made.get_params() | {"epsilon": 1.0, "random_state": None})
