@@ -214,8 +214,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         begun = isinstance(getattr(self, "optimiser_", None), LabelSGD)
         declared = self.classes if classes is None else checked_classes(classes)
         if begun:
-            same = declared is None or np.array_equal(checked_classes(declared), self.classes_)
-            if not same:
+            if classes is not None and not np.array_equal(declared, self.classes_):
                 allowed = f"{self.classes_.tolist()}, as in the first call; fit starts anew"
                 raise ParameterError("classes", declared, allowed)
             declared = self.classes_
@@ -243,6 +242,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
     def _checked_optimiser(self, codes: Any, X: Any, classes: Any) -> LabelSGD | LabelLikelihood:
         """Return the optimiser of a fit, after a check of all settings."""
         optimiser = self._optimiser(len(codes), len(classes))
+        optimiser.__dict__["_called_as"] = type(self).__name__
         optimiser.plan((len(codes), X.shape[1] + 1))
         optimiser.spends_with(self)
         return optimiser

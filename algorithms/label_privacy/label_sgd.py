@@ -367,6 +367,12 @@ class LabelSGD(PrivateEstimator):
         has_fixed_span = label_loss_of(self.loss).regular or self.k == 2
         return isinstance(mechanism, HemisphereL2) and not has_fixed_span
 
+    def __sklearn_tags__(self) -> Any:
+        """Return tags that allow sparse features."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _lipschitz(self, X: Any) -> float:
         """Return the Lipschitz constant of the loss, from the longest row of X."""
         length = (

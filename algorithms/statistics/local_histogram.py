@@ -237,6 +237,12 @@ class LocalHistogram(PartlyFitted):
         self._warn_if_not_private("the shares are")
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Return tags of one column."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        return tags
+
     def _noise_summary(self) -> str:
         mechanism = first_release(self.plan_)
         return (
