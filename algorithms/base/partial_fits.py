@@ -25,7 +25,7 @@ from algorithms.base.fit_data import generator_of
 class Calls(NamedTuple):
     """The calls since the last `fit`: their plans, their users, and the sums of their reports.
 
-    The sums are None after the first call alone: they follow from its transcript.
+    The sums are None after the first call: they follow from its transcript.
     """
 
     plans: tuple[Plan, ...] = ()
@@ -33,46 +33,40 @@ class Calls(NamedTuple):
     sums: Any = None
 
 
+NO_CALLS = Calls()
+
+
 class PartlyFitted(PrivateEstimator):
     """An estimator whose users report once, and whose reports add up over calls."""
 
     n_samples_seen_: int
-    _calls: Calls = Calls()
+    transcript_: Any
+    _calls: Calls = NO_CALLS
+
+    @abstractmethod
+    def run(self, ledger: Any, executor: Executor | None = None, before: Calls = NO_CALLS) -> Any:
+        """Return the result of the reports of a call and of those before it."""
 
     @abstractmethod
     def _report_sums(self, plan: Plan, transcript: Any) -> Any:
-        """Return the sums of the reports of a call."""
-
-    @abstractmethod
-    def _added(self, sums: Any, others: Any) -> Any:
-        """Return the sums of the reports of both."""
-
-    @abstractmethod
-    def _result_of(self, plan: Plan, sums: Any, users: int) -> Any:
-        """Return what `run` returns for reports with these sums."""
-
-    def _all_sums(self) -> Any:
-        """Return the sums of the reports of all calls."""
-        if self._calls.sums is not None:
-            return self._calls.sums
-        return self._report_sums(self._calls.plans[-1], self.transcript_)
+        """Return the sums of the reports of a call, which can be added to those of another."""
 
     def _fit_call(self, data: Any, executor: Executor | None, ledger: Any, before: Calls) -> Any:
         """Return the result of a call and of those before it; the call alone is charged."""
-        plan, earlier = self.plan(data.shape), self._all_sums() if before.plans else None
+        plan, sums = self.plan(data.shape), None
+        if before.plans and before.sums is None:
+            first_sums = self._report_sums(before.plans[0], self.transcript_)
+            before = before._replace(sums=first_sums)
         self.ledger_ = open_call(self, data, plan, before.plans, ledger=ledger)
-        result, sums = self.run(self.ledger_, executor), None
-        users = before.users + data.shape[0]
         if before.plans:
-            sums = self._added(earlier, self._report_sums(plan, self.ledger_.transcript))
-            result = self._result_of(plan, sums, users)
-        self.transcript_, self.n_samples_seen_ = self.ledger_.transcript, users
-        self._calls = Calls((*before.plans, plan), users, sums)
+            result = self.run(self.ledger_, executor, before)
+            sums = before.sums + self._report_sums(plan, self.ledger_.transcript)
+        else:  # a subclass may run in its own way
+            result = self.run(self.ledger_, executor)
+        self.transcript_ = self.ledger_.transcript
+        self.n_samples_seen_ = before.users + data.shape[0]
+        self._calls = Calls((*before.plans, plan), self.n_samples_seen_, sums)
         return result
-
-    @abstractmethod
-    def run(self, ledger: Any, executor: Executor | None = None) -> Any:
-        """Return the result of one call."""
 
 
 def open_call(

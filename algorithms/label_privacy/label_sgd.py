@@ -38,7 +38,7 @@ from algorithms.base.fit_data import (
     validated_fit_data,
 )
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.partial_fits import Calls, first_release, open_call
+from algorithms.base.partial_fits import NO_CALLS, Calls, first_release, open_call
 from algorithms.base.renamed_parameters import renamed_attribute, renamed_parameters
 from algorithms.base.row_blocks import row_blocks, squared_lengths
 from algorithms.label_privacy.gradient_span import GradientSpan
@@ -128,7 +128,7 @@ class LabelSGD(PrivateEstimator):
     non_private: bool = False
     random_state: Any = None
 
-    _calls = Calls()
+    _calls = NO_CALLS
 
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
@@ -172,7 +172,7 @@ class LabelSGD(PrivateEstimator):
         X, y = validated_fit_data(self, X, y)
         if y is None:
             X, y = split_pairs(X)
-        return self._fit_call(X, y, executor, ledger, Calls())
+        return self._fit_call(X, y, executor, ledger, NO_CALLS)
 
     def partial_fit(
         self, X: Any, y: Any, executor: Executor | None = None, ledger: Any = None

@@ -25,7 +25,7 @@ from accountant.plans.parallel import Parallel
 from accountant.plans.plan import Plan, Release
 from algorithms.base.fit_data import cells_of, filled
 from algorithms.base.non_private import NoPrivacy
-from algorithms.base.partial_fits import Calls, PartlyFitted, first_release
+from algorithms.base.partial_fits import NO_CALLS, Calls, PartlyFitted, first_release
 from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import equal_slices
 from mechanisms.base.mechanism import CACHE_BYTES
@@ -121,7 +121,7 @@ class LocalHistogram(PartlyFitted):
         oracle = SubsetSelection if randomizer == "subset" else UnaryEncoding
         return oracle.optimised(k, epsilon)
 
-    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None, before: Calls = NO_CALLS) -> Array:
         """Return the shares (k,), nonnegative and of sum 1, from released reports only."""
         (users,), mechanism = ledger.shape, ledger.plan.parts[0]
         # A block has so many users that k bytes for each fill 16 times `CACHE_BYTES`, at least 64.
@@ -129,7 +129,10 @@ class LocalHistogram(PartlyFitted):
         total = np.zeros(self.k, dtype=np.int64)
         for reports in ledger.release_blocks(mechanism, self.labels, blocks, executor):
             total += self._counts(mechanism, reports)
-        return self._result_of(ledger.plan, total, users)
+        if before.users:
+            total, users = total + before.sums, users + before.users
+        private = isinstance(mechanism, FrequencyOracle)
+        return project_to_simplex(mechanism.estimate(total, users) if private else total / users)
 
     def _counts(self, mechanism: Any, reports: Any) -> NDArray[np.int64]:
         """Return how many reports support each label."""
@@ -139,20 +142,9 @@ class LocalHistogram(PartlyFitted):
 
     def _report_sums(self, plan: Plan, transcript: Any) -> NDArray[np.int64]:
         """Return how many reports of a call support each label."""
-        mechanism = first_release(plan)
-        counts = [self._counts(mechanism, entry.output) for entry in transcript]
+        counts = [self._counts(first_release(plan), entry.output) for entry in transcript]
         total: NDArray[np.int64] = np.sum(counts, axis=0, dtype=np.int64)
         return total
-
-    def _added(self, sums: Any, others: Any) -> Any:
-        """Return the counts of the reports of both."""
-        return sums + others
-
-    def _result_of(self, plan: Plan, sums: Any, users: int) -> Array:
-        """Return the shares that the counts of reports give."""
-        mechanism = first_release(plan)
-        private = isinstance(mechanism, FrequencyOracle)
-        return project_to_simplex(mechanism.estimate(sums, users) if private else sums / users)
 
     def labels(self, rows: Any) -> NDArray[np.int64]:
         """Return each user's label, clipped to 0 .. ``k - 1``: the query of a block.
@@ -193,7 +185,7 @@ class LocalHistogram(PartlyFitted):
             The fitted estimator.
         """
         del y
-        return self._fit_labels(labels, executor, ledger, Calls())
+        return self._fit_labels(labels, executor, ledger, NO_CALLS)
 
     def partial_fit(
         self, labels: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -30,7 +30,7 @@ from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.intervals import normal_interval
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import NUMBER_NOISE, least_noise, number_noise
-from algorithms.base.partial_fits import Calls, PartlyFitted, first_release
+from algorithms.base.partial_fits import NO_CALLS, Calls, PartlyFitted, first_release
 from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.base.row_blocks import equal_slices, rows_per_block
 from mechanisms.hemisphere import HemisphereL2
@@ -116,7 +116,7 @@ class LocalMean(PartlyFitted):
             return NoPrivacy()
         return mean_randomizer(dimension, epsilon, row_bound, randomizer)
 
-    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None, before: Calls = NO_CALLS) -> Array:
         """Return the mean of the released reports, (dimension,), shortened to ``row_bound``."""
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
@@ -126,9 +126,9 @@ class LocalMean(PartlyFitted):
         shape = (dimension,) if takes_vectors else ()
         for reports in ledger.release_blocks(mechanism, query, blocks, executor, shape=shape):
             total += reports.sum(axis=0)
-        return self._shortened(total / users)
-
-    def _shortened(self, mean: Array) -> Array:
+        if before.users:
+            total = total + before.users * before.sums.mean
+        mean = total / (users + before.users)
         return project_to_ball(mean / self.row_bound) * self.row_bound
 
     def _report_sums(self, plan: Plan, transcript: Any) -> Moments:
@@ -140,18 +140,6 @@ class LocalMean(PartlyFitted):
         mean = sum((block.sum(axis=0) for block in reports), np.zeros(size)) / users
         squares = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
         return Moments(users, mean, np.asarray(squares))
-
-    def _added(self, sums: Any, others: Any) -> Moments:
-        """Return the moments of the reports of both (Chan, Golub & LeVeque 1979)."""
-        users, apart = sums.users + others.users, others.mean - sums.mean
-        mean = sums.mean + apart * (others.users / users)
-        between = apart**2 * (sums.users * others.users / users)
-        return Moments(users, mean, sums.squares + others.squares + between)
-
-    def _result_of(self, plan: Plan, sums: Any, users: int) -> Array:
-        """Return the mean of the reports, shortened."""
-        del plan, users
-        return self._shortened(sums.mean)
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -176,7 +164,7 @@ class LocalMean(PartlyFitted):
             The fitted estimator.
         """
         del y
-        return self._fit_rows(X, executor, ledger, Calls())
+        return self._fit_rows(X, executor, ledger, NO_CALLS)
 
     def partial_fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
@@ -236,11 +224,12 @@ class LocalMean(PartlyFitted):
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
-        users, mean, squares = self._all_sums()
-        deviation = np.sqrt(squares / max(users - 1, 1) / users)
-        return np.clip(
-            normal_interval(mean, deviation, confidence), -self.row_bound, self.row_bound
-        )
+        found = self._calls.sums
+        if found is None:
+            found = self._report_sums(self._calls.plans[0], self.transcript_)
+        deviation = np.sqrt(found.squares / max(found.users - 1, 1) / found.users)
+        interval = normal_interval(found.mean, deviation, confidence)
+        return np.clip(interval, -self.row_bound, self.row_bound)
 
     def _noise_summary(self) -> str:
         mechanism = first_release(self.plan_)
@@ -250,12 +239,21 @@ class LocalMean(PartlyFitted):
         return f"reports of length {length:.4g} for vectors of length at most {self.row_bound:.4g}"
 
 
-class Moments(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class Moments:
     """The number of reports, their mean, and the sum of squared deviations from it."""
 
     users: int
     mean: Array
     squares: Array
+
+    def __add__(self, others: Moments) -> Moments:
+        """Return the moments of the reports of both (Chan, Golub & LeVeque 1979)."""
+        users, apart = self.users + others.users, others.mean - self.mean
+        mean = self.mean + apart * (others.users / users)
+        between = apart**2 * (self.users * others.users / users)
+        return Moments(users, mean, self.squares + others.squares + between)
 
 
 @lru_cache(maxsize=64)

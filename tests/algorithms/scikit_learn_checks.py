@@ -57,7 +57,10 @@ def expected_failures(estimator):
         return {}
     if getattr(estimator, "non_private", False):
         weighs = has_fit_parameter(estimator, "sample_weight")
-        at_infinity = is_classifier(estimator) or getattr(estimator, "loss", "") == "poisson"
+        unbound = not hasattr(estimator, "radius")
+        at_infinity = unbound and (
+            is_classifier(estimator) or getattr(estimator, "loss", "") == "poisson"
+        )
         return dict.fromkeys(EQUIVALENCE, SEPARABLE) if weighs and at_infinity else {}
     found, tags = dict(OF_ANY_FIT), estimator.__sklearn_tags__()
     if has_fit_parameter(estimator, "sample_weight"):
