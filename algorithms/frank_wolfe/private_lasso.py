@@ -361,7 +361,8 @@ class PrivateLasso(L1Estimator):
         Share of the squared budget that this histogram gets.
     weight_bound : float
         Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
-        the share of this bound.
+        the share of this bound.  For add-remove neighbours weights double the noise of the constant
+        that is selected.
 
     Attributes
     ----------
