@@ -155,7 +155,8 @@ class Chunks:
             for piece in self._start_reading():
                 rows = piece if isinstance(piece, tuple) else (piece,)
                 stop = start + first_array(piece).shape[0]
-                yield *rows, column[start:stop]
+                beyond = max(0, stop - max(start, len(column)))  # users that are never read
+                yield *rows, np.append(column[start:stop], np.zeros(beyond))
                 start = stop
 
         chunks = Chunks(pieces, self.shape)

@@ -89,10 +89,10 @@ def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, see
         model.random_state = seed
     private = data if isinstance(data, tuple) else (data,)
     # each fit gets its own copy: what it writes into the data reaches no other fit
-    fit_arguments = copy.deepcopy(private if public is None else (public, *private))
+    fit_arguments = list(copy.deepcopy(private if public is None else (public, *private)))
     settings: dict[str, Any] = {"ledger": AuditGates(open_gate)}
     if len(fit_arguments) > 2 and "sample_weight" in parameters:
-        *fit_arguments, settings["sample_weight"] = fit_arguments
+        settings["sample_weight"] = fit_arguments.pop()
     with _own_run_is_called(model):
         model.fit(*fit_arguments, **settings)
     return model
