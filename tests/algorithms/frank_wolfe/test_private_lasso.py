@@ -118,6 +118,19 @@ def test_no_record_moves_the_score_of_a_constant_by_more_than_declared(loss, wei
     assert 0.9 * declared < greatest <= declared
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [SQUARED, LOGISTIC], ids=["squared", "logistic"])
+def test_the_score_of_a_constant_is_the_mean_slope_there(loss, weighted):
+    x, y, weights = X[:, :3], np.where(Y > 0, 1.0, -1.0), np.linspace(-1.0, 3.0, 500)
+    query = ConstantScores(Bounds(1.0, 1.0, 1.0, 2.0), loss, THETA, 1.0, "replace", 0.01)
+    shares = np.clip(weights, 0, 2) / 2 if weighted else np.ones(500)
+    slopes = [shares @ loss.slope(x @ THETA + constant, y) / 500 for constant in query.candidates]
+    scores = query((x, y, weights)[: 2 + weighted])
+    slopes = np.abs(slopes) / (2 if loss is SQUARED else 1)  # whose slope is twice the residual
+    moved = 4.0 if loss is SQUARED else 1 + math.tanh(0.5)
+    assert scores == pytest.approx(-0.01 * 500 / moved * slopes, rel=1e-6, abs=1e-12)
+
+
 @pytest.mark.parametrize("weights", [(), (np.linspace(-1.0, 3.0, 500),)], ids=["equal", "weighted"])
 def test_scores_are_the_gradient_at_theta(weights):
     bounds, theta = Bounds(2.0, 1.0, 1.0, 2.0), np.zeros(6)
