@@ -140,6 +140,33 @@ class Chunks:
         mapped_chunks.takes_arrays = self.takes_arrays
         return mapped_chunks
 
+    def beside(self, column: Any) -> Chunks:
+        """Return the users with an array in memory as the last one of every piece.
+
+        Parameters
+        ----------
+        column : numpy.ndarray of shape (users,)
+            One number a user, in order.
+
+        Returns
+        -------
+        Chunks
+            Pieces that are tuples; read when asked.
+        """
+
+        def pieces() -> Iterator[Any]:
+            start = 0
+            for piece in self._start_reading():
+                rows = piece if isinstance(piece, tuple) else (piece,)
+                stop = start + first_array(piece).shape[0]
+                beyond = max(0, stop - max(start, len(column)))  # users that are never read
+                yield *rows, np.append(column[start:stop], np.zeros(beyond))
+                start = stop
+
+        chunks = Chunks(pieces, self.shape)
+        chunks.restarts, chunks.takes_arrays = self.restarts, self.takes_arrays
+        return chunks
+
     def __getitem__(self, who: Users) -> Any:
         """Return the rows of a slice of users, or of an array of their indices.
 

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
-from accountant.domains import POSITIVE_DELTA, Interval
+from accountant.domains import DELTA, POSITIVE_DELTA, Interval
 from accountant.errors import ParameterError
 from accountant.ledger.chunks import HELD_BYTES, Chunks
 from accountant.ledger.private_data import Users, first_array
@@ -375,7 +375,7 @@ class PrivatelyBounded(PrivateRegressor):
 
     def _of_scaled(self, shape: tuple[int, ...]) -> Self:
         """Return this estimator for scaled columns, with what remains of the budget."""
-        epsilon, delta = float(self.epsilon), float(self.delta)
+        epsilon, delta = self._checked_epsilon(), DELTA.check("delta", self.delta)
         if share := self._share_of_search(shape):
             remaining = GaussianLoss(mu_of_budget(epsilon, delta) * math.sqrt(1 - share))
             if (remaining_epsilon := remaining.epsilon_at(delta)) > epsilon / 2:

@@ -14,15 +14,16 @@ import numpy as np
 
 from accountant.ledger.chunks import Chunks
 from accountant.ledger.ordered_map import map_in_order
-from accountant.ledger.private_data import first_array
+from accountant.ledger.private_data import first_array, take_rows
 from accountant.numerics import Array
 from algorithms.base.glm_losses import LOGISTIC, LinearLoss, huber_loss
 from algorithms.base.row_blocks import (
+    block_shares,
+    ordered_sum,
     row_blocks,
     row_products,
     same_memory,
     squared_lengths,
-    sum_over_blocks,
     weighted_row_sum,
 )
 
@@ -53,18 +54,21 @@ class ErmBlockGradient:
     row_bound: float
     theta: Array
     constant: float = 0.0
+    weight_bound: float = 1.0
 
-    def __call__(self, block: tuple[Any, ...]) -> Array:
-        """Return the summed gradient; the block may contain the factors that shorten its rows.
+    def __call__(self, block: tuple[tuple[Any, ...], Array | None]) -> Array:
+        """Return the summed gradient of (rows, labels) or (rows, labels, weights).
 
-        A constant feature, if it is not 0, is the last one; rows are shortened without it.
+        The factors that shorten rows may be given beside them.  A constant feature, if it is not 0,
+        is the last one; rows are shortened without it.
         """
-        rows, labels, *stored_factors = block
-        factors = stored_factors[0] if stored_factors else norm_clip_factors(rows, self.row_bound)
+        (rows, labels, *_), factors = block
+        factors = norm_clip_factors(rows, self.row_bound) if factors is None else factors
         inner = clipped_row_products(rows, factors, self.theta[: rows.shape[1]])
         if self.constant:
             inner = inner + self.constant * self.theta[-1]
         slope = self.loss.slope(inner, labels)
+        slope = slope * block_shares(block[0], self.weight_bound)
         total = weighted_row_sum(rows, factors * slope)
         return np.append(total, self.constant * slope.sum()) if self.constant else total
 
@@ -82,11 +86,12 @@ class MeanGradient:
         records: float,
         executor: Executor | None = None,
         constant: float = 0.0,
+        weight_bound: float = 1.0,
     ) -> None:
         self._loss, self._bound, self._constant = loss, row_bound, constant
-        self._records, self._executor = records, executor
+        self._records, self._executor, self._weight_bound = records, executor, weight_bound
         self._norm_clip_factors = partial(norm_clip_factors, bound=row_bound)
-        self._cached_factors: tuple[Any, Array] | None = None
+        self._cached_factors: tuple[Any, list[Array]] | None = None
         self.theta = np.empty(0)
 
     def __call__(self, data: Any) -> Array:
@@ -94,14 +99,19 @@ class MeanGradient:
         features = first_array(data)
         if not features.shape[0]:  # an empty sample
             return np.zeros(features.shape[1] + bool(self._constant))
+        blocks = row_blocks(data)
+        factors: list[Any] = [None] * len(blocks)
         if not isinstance(features, Chunks):  # chunks may hold other rows next time
             if self._cached_factors is None or not same_memory(self._cached_factors[0], features):
-                factors = map_in_order(
-                    self._norm_clip_factors,
-                    (features[block_rows] for block_rows in row_blocks(data)),
-                    self._executor,
-                )
-                self._cached_factors = features, np.concatenate(list(factors))
-            data = (*data, self._cached_factors[1])
-        work = ErmBlockGradient(self._loss, self._bound, self.theta, self._constant)
-        return sum_over_blocks(work, data, self._executor) / self._records
+                parts = (features[block_rows] for block_rows in blocks)
+                factors = list(map_in_order(self._norm_clip_factors, parts, self._executor))
+                self._cached_factors = features, factors
+            factors = self._cached_factors[1]
+        pieces = (
+            (take_rows(data, block_rows), block_factors)
+            for block_rows, block_factors in zip(blocks, factors, strict=True)
+        )
+        work = ErmBlockGradient(
+            self._loss, self._bound, self.theta, self._constant, self._weight_bound
+        )
+        return ordered_sum(work, pieces, self._executor) / self._records

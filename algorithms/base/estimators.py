@@ -31,21 +31,38 @@ from dp_attest.calls import TeachingClass
 
 PlanT = TypeVar("PlanT", bound=Plan)
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
-NAMED = ("plan", "fit", "predict")  # the methods of estimators whose errors name the class
+# The methods of estimators whose errors name the class.
+NAMED = (
+    "plan", "fit", "partial_fit", "predict", "predict_proba", "decision_function", "score",
+    "transform", "interval",
+)  # fmt: skip
 
 
 def naming_the_class(method: MethodT) -> MethodT:
-    """Return the method of an estimator; the innermost estimator names itself in its errors."""
+    """Return the method of an estimator; the innermost estimator names itself in its errors.
+
+    One that another makes for itself has the name of that one, as `_called_as`.
+    """
 
     @wraps(method)
     def named(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return method(self, *args, **kwargs)
         except ParameterError as error:
-            error.owner = error.owner or type(self).__name__
+            error.owner = error.owner or getattr(self, "_called_as", type(self).__name__)
             raise
 
     return named  # type: ignore[return-value]
+
+
+def name_errors(kind: type) -> None:
+    """Make the methods `NAMED` of a class name it in their errors."""
+    for name in NAMED:
+        method = vars(kind).get(name)
+        if hasattr(method, "fn"):  # of `available_if`
+            method.fn = naming_the_class(method.fn)  # type: ignore[union-attr]
+        elif callable(method) and not getattr(method, "__isabstractmethod__", False):
+            setattr(kind, name, naming_the_class(method))
 
 
 # A subclass is a data class of its parameters, which writes the constructor that scikit-learn asks
@@ -97,10 +114,7 @@ class PrivateEstimator(BaseEstimator, metaclass=TeachingClass):
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
-        for name in NAMED:
-            method = vars(cls).get(name)
-            if callable(method) and not getattr(method, "__isabstractmethod__", False):
-                setattr(cls, name, naming_the_class(method))
+        name_errors(cls)
 
     @abstractmethod
     def plan(self, shape: tuple[int, ...]) -> Plan:

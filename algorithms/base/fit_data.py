@@ -132,19 +132,18 @@ def _pair_of_floats(fills: tuple[bool, bool], piece: Any) -> tuple[Any, Array]:
 def with_weights(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the data of a fit: X, with targets and weights where they are given.
 
-    Weights are numbers, one a record; a missing one counts as 0.  Chunks have none.
+    Weights are numbers, one a record; a missing one counts as 0.
     """
     if sample_weight is None:
         return X if y is None else (X, y)
-    if y is None:
-        raise ParameterError("sample_weight", type(sample_weight), "None where data are chunks")
     numbers: Array = filled(sample_weight)
     if numbers.shape != (X.shape[0],):
         raise ParameterError("sample_weight", numbers.shape, "numbers, one for each record")
     if _is_not_private(estimator) and not numbers.any():
         allowed = "weights that are not all zero. Sample weights must contain a non-zero number"
         raise ParameterError("sample_weight", 0, allowed)
-    return X, y, numbers.astype(np.float64)
+    weights = numbers.astype(np.float64)
+    return X.beside(weights) if y is None else (X, y, weights)
 
 
 def split_pairs(pairs: Chunks) -> tuple[Chunks, Array]:

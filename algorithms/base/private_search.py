@@ -36,7 +36,7 @@ from accountant.plans.plan import Plan
 from accountant.randomness import generator
 from algorithms.base.binary_labels import encode_classes
 from algorithms.base.budgets import PAID, Gates, charge, refuse_repeats, warn_of_delta
-from algorithms.base.estimators import PrivateEstimator, cloned
+from algorithms.base.estimators import PrivateEstimator, cloned, name_errors
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from algorithms.base.renamed_parameters import settings_under_new_names
 from algorithms.base.running_fits import refuse_transformers_in_front
@@ -326,6 +326,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         tags.target_tags.required = tags.input_tags.allow_nan = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+name_errors(PrivateSearchCV)
 
 
 @final

@@ -13,7 +13,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from accountant.errors import ParameterError
-from dp_attest.calls import TeachingClass
+from dp_attest.calls import callers_level
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -88,9 +88,7 @@ def renamed_parameters(**new_names: str) -> Callable[[type[EstimatorT]], type[Es
         name, cls._new_names = cls.__name__, new_names
         for method in ("__init__", "set_params"):
             if hasattr(cls, method):
-                # a constructor is called by `TeachingClass`, one function further out
-                further = int(method == "__init__" and isinstance(cls, TeachingClass))
-                accepting = _accepting_old_names(getattr(cls, method), name, new_names, 4 + further)
+                accepting = _accepting_old_names(getattr(cls, method), name, new_names)
                 setattr(cls, method, accepting)
         for old, new in new_names.items():
             setattr(cls, old, renamed_attribute(name, old, new))
@@ -117,13 +115,13 @@ def _restoring_old_names(
 
 
 def _accepting_old_names(
-    function: Callable[P, R], owner: str, new_names: dict[str, str], stacklevel: int = 4
+    function: Callable[P, R], owner: str, new_names: dict[str, str]
 ) -> Callable[P, R]:
     """Return the function, which also accepts the old names; its signature has the new ones."""
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> R:
-        return function(*args, **_under_new_names(owner, kwargs, new_names, stacklevel))
+        return function(*args, **_under_new_names(owner, kwargs, new_names))
 
     return cast("Callable[P, R]", renaming)
 
@@ -148,15 +146,15 @@ def settings_under_new_names(estimator: Any, settings: dict[str, Any]) -> dict[s
 
 
 def _under_new_names(
-    owner: str, arguments: dict[str, Any], new_names: dict[str, str], stacklevel: int = 4
+    owner: str, arguments: dict[str, Any], new_names: dict[str, str]
 ) -> dict[str, Any]:
-    """Return the arguments under their new names; by default warn two functions further out."""
+    """Return the arguments under their new names, with a warning of each old one."""
     renamed = {key: value for key, value in arguments.items() if key not in new_names}
     for old in [key for key in arguments if key in new_names]:
         new, value = new_names[old], arguments[old]
         if new in arguments:
             raise ParameterError(old, value, f"left out where {new} is given")
-        _warn_of_old_name(owner, old, new, stacklevel)
+        _warn_of_old_name(owner, old, new)
         renamed[new] = value
     return renamed
 
@@ -188,6 +186,7 @@ def renamed_attribute(owner: str, old: str, new: str) -> property:
     return property(read, write, doc=f"The old name of ``{new}``.")
 
 
-def _warn_of_old_name(owner: str, old: str, new: str, stacklevel: int = 3) -> None:
-    """Warn of an old name; by default where the caller of this function was called."""
-    warnings.warn(f"{old} of {owner} is now called {new}", FutureWarning, stacklevel=stacklevel)
+def _warn_of_old_name(owner: str, old: str, new: str) -> None:
+    """Warn of an old name at the line that used it."""
+    message = f"{old} of {owner} is now called {new}"
+    warnings.warn(message, FutureWarning, stacklevel=callers_level())

@@ -154,6 +154,14 @@ def weight_shares(weights: Array, weight_bound: float) -> Array:
     return np.asarray(np.clip(weights, 0.0, weight_bound) / weight_bound)
 
 
+def block_shares(block: tuple[Any, ...], weight_bound: float) -> Array | float:
+    """Return what each record of a block counts: its weight, the third array, as a share; else 1.
+
+    A factor of 1 changes no bit of a sum.
+    """
+    return weight_shares(block[2], weight_bound) if len(block) > 2 else 1.0
+
+
 def row_lengths(rows: Any, intercept: float) -> Array:
     """Return Euclidean lengths of rows, to which an intercept adds a constant feature."""
     lengths: Array = np.sqrt(squared_lengths(rows) + float(intercept) ** 2)

@@ -116,7 +116,7 @@ def _is_public(frame: FrameType) -> bool:
     name = frame.f_code.co_name
     if frame.f_locals.get("self") is None:
         return not name.startswith(("_", "<"))
-    return name.startswith("fit")
+    return name.startswith(("fit", "partial_fit"))
 
 
 def _model_selection() -> Any:

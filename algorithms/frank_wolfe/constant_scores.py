@@ -23,6 +23,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, Adjacency, check_relation
 from algorithms.base.glm_losses import SQUARED, LinearLoss
 from algorithms.base.row_blocks import (
+    block_shares,
     clipped_rows,
     row_products,
     sum_over_blocks,
@@ -55,10 +56,10 @@ class ShiftedSlope:
 @final
 @dataclass(frozen=True, slots=True)
 class BlockSlopes:
-    """The summed slopes of a block of records at every candidate constant.
+    """The summed slopes of a block of records at every candidate constant, and what they count.
 
-    For the squared loss it is the sum of ``y - <x, theta>`` alone: the mean slope at a constant is
-    minus the mean of this, plus the constant.
+    For the squared loss it is one sum, of ``y - <x, theta>``: the sum of slopes at a constant is
+    minus that, plus the constant for each record.
     """
 
     bounds: Bounds
@@ -66,14 +67,18 @@ class BlockSlopes:
     theta: Array
     candidates: Array
 
-    def __call__(self, block: tuple[Any, Array]) -> Array:
-        """Return one sum for each candidate, or the sum of residuals for the squared loss."""
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return a sum for each candidate, or that of residuals; last, what the records count."""
+        shares = block_shares(block, self.bounds.weight)
         y = np.clip(block[1], -self.bounds.y, self.bounds.y)
         inner = row_products(clipped_rows(block[0], self.bounds.x), self.theta)
+        count = np.broadcast_to(shares, y.shape).sum()
         if self.loss is SQUARED:
-            return np.array([np.sum(y - inner)])
-        slopes = (self.loss.slope(inner + constant, y).sum() for constant in self.candidates)
-        return np.fromiter(slopes, float, self.candidates.size)
+            return np.array([np.sum(shares * (y - inner)), count])
+        sums = [
+            np.sum(shares * self.loss.slope(inner + constant, y)) for constant in self.candidates
+        ]
+        return np.array([*sums, count])
 
 
 @final
@@ -105,27 +110,33 @@ class ConstantScores:
             return np.linspace(-largest, largest, CANDIDATES)
         return np.asarray(logit((np.arange(CANDIDATES) + 0.5) / CANDIDATES))
 
-    def __call__(self, data: tuple[Any, Array]) -> Array:
+    def __call__(self, data: tuple[Any, ...]) -> Array:
         """Return the score of each candidate."""
         records, candidates = data[0].shape[0], self.candidates
         work = BlockSlopes(self.bounds, self.loss, self.theta, candidates)
-        mean = sum_over_blocks(work, data, self.executor) / records
+        *sums, count = sum_over_blocks(work, data, self.executor) / records
+        mean = np.array(sums)
         if self.loss is SQUARED:
-            mean = mean - candidates
-        unit = self.sensitivity / self.moved(records)
+            mean = mean - count * candidates
+        unit = self.sensitivity / self.moved(records, weighted=len(data) > 2)
         scores: Array = -WITHIN * unit * np.abs(mean)
         return scores
 
-    def moved(self, records: int) -> float:
-        """Return how far a record moves a mean slope."""
+    def moved(self, records: int, weighted: bool = False) -> float:
+        """Return how far a record moves a mean slope; a weight is a factor in [0, 1] of its own."""
         replaced = check_relation("relation", self.relation, RECORD_RELATIONS)
         inner = self.radius * self.bounds.x
         if self.loss is SQUARED:
+            # A slope is y - <x, theta> less the constant, both at most ``largest``.  Of records of
+            # equal weight the public number is known, and so is the sum of their constants: a
+            # record moves the rest alone.
             largest = self.bounds.y + inner
-            return (2 * largest if replaced is Adjacency.REPLACE_ONE else largest) / records
+            twice = weighted or replaced is Adjacency.REPLACE_ONE
+            return (2 * largest if twice else largest) / records
         # The slopes of one label are logistic values at scores from b - inner to b + inner, b the
         # constant; at b = 0 they spread most, by tanh(inner / 2).  Those of the other label are
-        # smaller by 1, so all slopes lie in a range of 1 + tanh(inner / 2).
+        # smaller by 1, so all slopes lie in a range of 1 + tanh(inner / 2).  It contains 0, so that
+        # it is also the range of slopes times factors in [0, 1].
         reach = 1 + math.tanh(inner / 2) if replaced is Adjacency.REPLACE_ONE else 1.0
         return reach / records
 

@@ -43,12 +43,14 @@ class Bounds:
     """Public bounds that determine the sensitivity.
 
     The features of a record are clipped to [-x, x], its target to [-y, y]; ``radius`` is the
-    largest l1 norm of a point of the set.
+    largest l1 norm of a point of the set.  A weight is clipped to [0, weight], and its record
+    counts as the share of this bound: no bound below grows with weights.
     """
 
     radius: float
     x: float
     y: float
+    weight: float = 1.0
 
     def lipschitz(self, loss: LinearLoss | DeclaredLoss = SQUARED) -> float:
         """Return L1, the largest absolute coordinate of one record's gradient."""

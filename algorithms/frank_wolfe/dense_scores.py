@@ -23,6 +23,7 @@ from accountant.numerics import Array
 from algorithms.base.glm_losses import SQUARED, DeclaredLoss, LinearLoss
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import (
+    block_shares,
     clipped_rows,
     row_products,
     sum_over_blocks,
@@ -38,8 +39,9 @@ BLOCK_ENTRIES = 2**22
 class DenseScores:
     """The scores for the loss of a linear model: minus a vertex's inner product with the gradient.
 
-    The gradient is the mean over the records of slope(<x, theta>, y) x.  Features, labels and
-    slopes are clipped to the public bounds, from which the sensitivity of a score follows.
+    The gradient is the mean over the records of slope(<x, theta>, y) x, times the share of a
+    record's weight if data have weights.  Features, labels and slopes are clipped to the public
+    bounds, from which the sensitivity of a score follows.
 
     It keeps the inner products ``X theta`` across the rounds and updates them in place, so a round
     costs one pass over X.  One object serves one run and is called once a round.
@@ -65,7 +67,7 @@ class DenseScores:
         """
         self._step = (step, where, value)
 
-    def __call__(self, data: tuple[Any, Any]) -> Array:
+    def __call__(self, data: tuple[Any, ...]) -> Array:
         """Return the scores of the vertices; a larger score reduces the loss more."""
         if self._x is None:
             rows = data[0] if sparse.issparse(data[0]) else data[0][:]
@@ -79,8 +81,8 @@ class DenseScores:
             self._inner *= 1 - step
             self._inner += self._product(where, step * value)
             self._step = None
-        slope = self._loss.slope(self._inner, self._y)
-        self._residual = np.clip(slope, -self._steepest, self._steepest)
+        slope = np.clip(self._loss.slope(self._inner, self._y), -self._steepest, self._steepest)
+        self._residual = slope * block_shares(data, self._bounds.weight)
         gradient: Array = np.asarray(self._residual @ self._x)
         gradient /= -len(self._y)
         return self._polytope.products(gradient)
@@ -138,13 +140,13 @@ class ClippedBlockGradient:
     loss: LinearLoss
     theta: Array
 
-    def __call__(self, block: tuple[Any, Array]) -> Array:
-        """Return the sum for one block of features and labels."""
+    def __call__(self, block: tuple[Any, ...]) -> Array:
+        """Return the sum for one block of features, labels, and weights if there are any."""
         x = clipped_rows(block[0], self.bounds.x)
         y = np.clip(block[1], -self.bounds.y, self.bounds.y)
         steepest = self.loss.bound(self.bounds.radius * self.bounds.x, self.bounds.y)
         slope = np.clip(self.loss.slope(row_products(x, self.theta), y), -steepest, steepest)
-        return weighted_row_sum(x, slope)
+        return weighted_row_sum(x, slope * block_shares(block, self.bounds.weight))
 
 
 class StreamedScores:
@@ -161,7 +163,7 @@ class StreamedScores:
         self._theta *= 1 - step
         self._theta[where] += step * value
 
-    def __call__(self, data: tuple[Any, Any]) -> Array:
+    def __call__(self, data: tuple[Any, ...]) -> Array:
         """Return the scores of the vertices; a larger score reduces the loss more."""
         records, features = data[0].shape
         if not self._theta.size:

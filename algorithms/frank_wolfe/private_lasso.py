@@ -21,7 +21,7 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import REPLACE
 from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.column_bounds import BOUNDS_SHARE, PrivatelyBounded
-from algorithms.base.exact_minimum import ExactMinimum
+from algorithms.base.exact_minimum import ExactMinimum, record_weights
 from algorithms.base.fit_data import (
     PUBLIC,
     checked_shape,
@@ -30,6 +30,7 @@ from algorithms.base.fit_data import (
     split_pairs,
     validated_data,
     validated_fit_data,
+    with_weights,
 )
 from algorithms.base.glm_losses import SQUARED, LinearLoss, ScoreLoss
 from algorithms.base.noisy_gradient_rounds import MAX_ROUNDS, GradientRounds, mu_of_budget
@@ -85,6 +86,7 @@ class L1Estimator(PrivatelyBounded):
     relation: str
     method: str
     fit_intercept: bool
+    weight_bound: float
     intercept_: float
 
     def plan(self, shape: tuple[int, ...], sparse: bool = False) -> Repeat | Sequential:
@@ -94,6 +96,7 @@ class L1Estimator(PrivatelyBounded):
         distribution lazily.
         """
         constant = BOOLEAN.check("fit_intercept", self.fit_intercept)
+        POSITIVE.check("weight_bound", self.weight_bound)
         records, features = checked_shape(shape)
         if finds_bounds(self):
             return self._plan_with_bounds((records, features), sparse=sparse)
@@ -180,6 +183,7 @@ class L1Estimator(PrivatelyBounded):
                     partial(clipped_rows, bound=bounds.x),
                     self.fit_intercept,
                     l1_radius=bounds.radius,
+                    weights=partial(record_weights, weight_bound=bounds.weight),
                     executor=executor,
                 )
                 return np.asarray(ledger.release(plan.part, minimum, shape=(features + 1, 1)))[:, 0]
@@ -215,16 +219,19 @@ class L1Estimator(PrivatelyBounded):
         """Return how many selections of a plan are of vertices."""
         return plan.count - SELECTIONS * self.fit_intercept
 
-    def _fit(self, X: Any, y: Any, executor: Executor | None, ledger: Any) -> Self:
+    def _fit(
+        self, X: Any, y: Any, executor: Executor | None, ledger: Any, sample_weight: Any
+    ) -> Self:
         """Make the plan, run it, and keep the results; y is None where X gives the pairs."""
         if y is None:
             X, y = split_pairs(X)
+        data = with_weights(self, X, y, sample_weight)
         # The plan of a subclass may have no `sparse` argument.
         sparse_argument: dict[str, Any] = {"sparse": True} if issparse(X) else {}
         plan: Any = self.plan(X.shape, **sparse_argument)
         descends, rng = self._is_descent(plan, X.shape), generator_of(self.random_state)
         bounds = self._bounds(DESCENT_RADIUS if descends else RADIUS)
-        self.ledger_ = self.open_ledger((X, y), plan, rng=rng, ledger=ledger)
+        self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         self.bounds_ = bounds
         if isinstance(X, Chunks):
             theta = self._run(self.ledger_, executor, streamed=True)
@@ -277,6 +284,7 @@ class L1Estimator(PrivatelyBounded):
             delta=self.delta,
             fit_intercept=self.fit_intercept,
             x_bound=bounds.x,
+            weight_bound=bounds.weight,
             relation=self.relation,
         )
         model.__dict__ |= {
@@ -290,7 +298,8 @@ class L1Estimator(PrivatelyBounded):
     def _bounds(self, standard: float = RADIUS) -> Bounds:
         radius = standard if self.radius == AUTO else POSITIVE.check("radius", self.radius)
         x_bound = POSITIVE.check("x_bound", self.x_bound)
-        return Bounds(radius, x_bound, POSITIVE.check("y_bound", self.y_bound))
+        y_bound = POSITIVE.check("y_bound", self.y_bound)
+        return Bounds(radius, x_bound, y_bound, POSITIVE.check("weight_bound", self.weight_bound))
 
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:
@@ -360,6 +369,10 @@ class PrivateLasso(L1Estimator):
         The ball is then that of the coefficients of columns over their scales; delta is above 0.
     bounds_share : float
         Share of the squared budget that this histogram gets.
+    weight_bound : float
+        Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
+        the share of this bound.  For add-remove neighbours weights double the noise of the constant
+        that is selected.
 
     Attributes
     ----------
@@ -410,17 +423,25 @@ class PrivateLasso(L1Estimator):
     fit_intercept: bool = True
     bounds: str = PUBLIC
     bounds_share: float = BOUNDS_SHARE
+    weight_bound: float = 1.0
 
     def fit(
-        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        executor: Executor | None = None,
+        ledger: Any = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit on features and targets; see `PrivateRegressor.fit`.
 
-        Sparse chunks draw other noise from a seed than a sparse matrix, of the same distribution.
+        ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  Sparse
+        chunks draw other noise from a seed than a sparse matrix, of the same distribution.
         """
         if finds_bounds(self):
-            return self._fit_scaled(X, y, executor, ledger)
-        return self._fit(*validated_fit_data(self, X, y), executor, ledger)
+            return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
+        return self._fit(*validated_fit_data(self, X, y), executor, ledger, sample_weight)
 
     def predict(self, X: Any) -> Array:
         """Return predictions for X (records, features), clipped as in the fit."""

@@ -63,6 +63,8 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
         that finds the scale of each, as in `PrivateLasso`.
     bounds_share : float
         Share of the squared budget that this histogram gets.
+    weight_bound : float
+        Largest weight of a record, as in `PrivateLasso`.
 
     Attributes
     ----------
@@ -113,15 +115,25 @@ class PrivateLogisticLasso(ScoreClassifier, L1Estimator):
     fit_intercept: bool = True
     bounds: str = PUBLIC
     bounds_share: float = BOUNDS_SHARE
+    weight_bound: float = 1.0
 
     def fit(
-        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        executor: Executor | None = None,
+        ledger: Any = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
-        """Fit on features and labels of two classes; see `PrivateRegressor.fit`."""
+        """Fit on features and labels of two classes; see `PrivateRegressor.fit`.
+
+        ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.
+        """
         if finds_bounds(self):
-            return self._fit_scaled(X, y, executor, ledger)
+            return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
         self.classes_, X, y = validated_labelled_data(self, X, y, encode_two_classes)
-        return self._fit(X, y, executor, ledger)
+        return self._fit(X, y, executor, ledger, sample_weight)
 
     def decision_function(self, X: Any) -> Array:
         """Return ``<x, theta>`` and the constant for every row."""

@@ -64,6 +64,12 @@ class SetEstimator(PrivateEstimator, ABC):
         self.transcript_ = self.ledger_.transcript
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Return tags that allow sparse features."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     @abstractmethod
     def _curvature_and_noise(self, features: int) -> tuple[float, float]:
         """Return the curvature constant, and the expected loss of a step over the noise scale."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from accountant.numerics import Array
 from algorithms.base.glm_losses import SQUARED, LinearLoss
-from algorithms.base.row_blocks import clipped_rows
+from algorithms.base.row_blocks import block_shares, clipped_rows
 from algorithms.frank_wolfe.constants import Bounds
 from mechanisms.families.bounded_scores import IndexArray
 
@@ -42,7 +42,8 @@ class SparseScores:
     The margins of all rows are ``_shrink * _scaled_margins``, so that a step changes one factor and
     few entries.  ``_gradient_sum[j]`` is the sum of x_j times the slope, at the margins that rows
     had when they were last touched.  Until the next refresh the sum at the present margins is
-    within ``_slack[j]`` of it.  ``_slope`` and ``_slope_slack`` are the same for each row.
+    within ``_slack[j]`` of it.  ``_slope`` and ``_slope_slack`` are the same for each row.  Slopes
+    here are multiplied by what a record counts, in [0, 1].
     """
 
     def __init__(self, bounds: Bounds, loss: LinearLoss, scale: float) -> None:
@@ -67,12 +68,14 @@ class SparseScores:
         self._moves.append((feature, vertex))
         self._moved = True
 
-    def __call__(self, data: tuple[Any, Any]) -> ScoreSnapshot:
+    def __call__(self, data: tuple[Any, ...]) -> ScoreSnapshot:
         """Return the scores of this round."""
         if self._x is None:
             self._x = clipped_rows(data[0], self._bounds.x)
             self._columns, self._absolute_x = self._x.tocsc(), abs(self._x)
             self._y: Array = np.clip(data[1], -self._bounds.y, self._bounds.y)
+            shares = block_shares(data, self._bounds.weight)
+            self._shares = np.broadcast_to(shares, self._y.shape)
             self._gradient_scale = self._bounds.radius / len(self._y)
             self._refresh()
         elif self.move_count >= self._next_refresh:
@@ -98,9 +101,7 @@ class SparseScores:
         scores, features = np.empty(candidates.size), self._x.shape[1]
         for i, candidate in enumerate(candidates.tolist()):
             rows, values = column_entries(self._columns, candidate % features)
-            gradient = values @ self._slope_of(
-                self._shrink * self._scaled_margins[rows], self._y[rows]
-            )
+            gradient = values @ self._slope_of(self._shrink * self._scaled_margins[rows], rows)
             scores[i] = self._gradient_scale * (gradient if candidate < features else -gradient)
         return scores
 
@@ -108,14 +109,14 @@ class SparseScores:
         """Return the scores of all vertices after some moves."""
         is_current = moves == self.move_count
         margin = self._shrink * self._scaled_margins if is_current else self._x @ self._theta(moves)
-        gradient = self._gradient_scale * np.asarray(self._slope_of(margin, self._y) @ self._x)
+        gradient = self._gradient_scale * np.asarray(self._slope_of(margin) @ self._x)
         return np.concatenate([gradient, -gradient])
 
     def _refresh(self) -> None:
         """Recompute margins, gradient, slack and levels."""
         self._shrink, self._scaled_margins = 1.0, np.asarray(self._x @ self._theta(self.move_count))
         self._next_refresh = max(FIRST_REFRESH, 2 * self.move_count)
-        self._slope, self._slope_slack = self._slopes(self._scaled_margins, self._y)
+        self._slope, self._slope_slack = self._slopes(self._scaled_margins)
         self._gradient_sum = np.asarray(self._slope @ self._x)
         self._slack = np.asarray(self._slope_slack @ self._absolute_x)
         slack_ratio = self._gradient_scale * self._slack.max() / (MAX_SLACK * self._scale)
@@ -125,7 +126,7 @@ class SparseScores:
             self._next_refresh = self.move_count + max(
                 1, int((self._next_refresh - self.move_count) / slack_ratio)
             )
-            _, self._slope_slack = self._slopes(self._scaled_margins, self._y)
+            _, self._slope_slack = self._slopes(self._scaled_margins)
             self._slack = np.asarray(self._slope_slack @ self._absolute_x)
         width = math.log(2) * self._scale
         self.buckets = ScoreBuckets(self._score_bounds(slice(None)), width, self._rounding_margin)
@@ -138,7 +139,7 @@ class SparseScores:
         if rows.size == 0:
             return
         self._scaled_margins[rows] += step * vertex / self._shrink * values
-        slope, away = self._slopes(self._shrink * self._scaled_margins[rows], self._y[rows])
+        slope, away = self._slopes(self._shrink * self._scaled_margins[rows], rows)
         positions, lengths = row_entries(self._x, rows)
         features, x = self._x.indices[positions], self._x.data[positions]
         np.add.at(self._gradient_sum, features, x * np.repeat(slope - self._slope[rows], lengths))
@@ -149,7 +150,7 @@ class SparseScores:
         touched = unique_items(features, self._x.shape[1])
         self.buckets.update(touched, self._score_bounds(touched))
 
-    def _slopes(self, margin: Array, y: Array) -> tuple[Array, Array]:
+    def _slopes(self, margin: Array, rows: Any = slice(None)) -> tuple[Array, Array]:
         """Return the current slopes, and how far they can move until the next refresh."""
         # The steps are 2 / (t + 2), so from m moves to u an untouched margin shrinks by the product
         # of t / (t + 2) for t = m + 1 to u, which is (m + 1) (m + 2) / ((u + 1) (u + 2)).  Between
@@ -159,12 +160,12 @@ class SparseScores:
             * (self.move_count + 2)
             / ((self._next_refresh + 1) * (self._next_refresh + 2))
         )
-        slope = self._slope_of(margin, y)
-        return slope, abs(self._slope_of(shrinkage * margin, y) - slope)
+        slope = self._slope_of(margin, rows)
+        return slope, abs(self._slope_of(shrinkage * margin, rows) - slope)
 
-    def _slope_of(self, margin: Array, y: Array) -> Array:
-        slope: Array = np.clip(self._loss.slope(margin, y), -self._steepest, self._steepest)
-        return slope
+    def _slope_of(self, margin: Array, rows: Any = slice(None)) -> Array:
+        slope = np.clip(self._loss.slope(margin, self._y[rows]), -self._steepest, self._steepest)
+        return np.asarray(slope * self._shares[rows])
 
     def _score_bounds(self, features: Any) -> Array:
         """Return for each feature the upper bound of the scores of its two vertices."""

@@ -13,6 +13,7 @@ References: "Convex Optimization with Local Label Differential Privacy", Algorit
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from concurrent.futures import Executor
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import NON_NEGATIVE, POSITIVE, IntegerRange, OneOf
@@ -30,7 +32,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
-from algorithms.base.binary_labels import encode_classes, public_classes
+from algorithms.base.binary_labels import checked_classes, encode_classes, public_classes
 from algorithms.base.estimators import PrivateEstimator
 from algorithms.base.fit_data import checked_shape, generator_of, validated_data
 from algorithms.base.non_private import NoPrivacy, NotPrivateWarning
@@ -149,7 +151,7 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         return self._optimiser(users, len(self._declared_classes())).run(ledger, executor)
 
     def fit(self, X: Any, y: Any, executor: Executor | None = None, ledger: Any = None) -> Self:
-        """Fit on public features and private labels; nothing is released if the input is bad.
+        """Fit on public features and private labels, anew; nothing is released on bad input.
 
         Parameters
         ----------
@@ -167,21 +169,87 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
         self
             The fitted estimator.
         """
-        rules = {"dtype": np.float64, "accept_sparse": "csr"}
-        if y is None:  # This raises scikit-learn's own error.
-            validated_data(self, X, None, **rules)
-        classes, codes = encode_classes(y, self.classes, self.non_private)
-        X, codes = validated_data(self, X, codes, **rules)
-        codes = codes.astype(np.intp)
-        optimiser = self._optimiser(len(codes), len(classes))
-        optimiser.plan((len(codes), X.shape[1] + 1))  # check all settings before the fit
-        optimiser.spends_with(self)
+        classes, X, codes = self._labelled(X, y, self.classes)
+        optimiser = self._checked_optimiser(codes, X, classes)
         self.classes_ = classes
         self.shift_, self.scale_ = _shift_and_scale(X)
         with warnings.catch_warnings():
             # This class gives the warning itself, below.
             warnings.simplefilter("ignore", NotPrivateWarning)
             self.optimiser_ = optimiser.fit(self.prepared(X), codes, executor, ledger)
+        return self._keep_result()
+
+    @available_if(lambda self: not self._takes_likelihood())
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        executor: Executor | None = None,
+        ledger: Any = None,
+    ) -> Self:
+        """Go on with other users, each person in one call only; for one pass, as `LabelSGD` does.
+
+        Features are standardised as those of the first call are.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (users, features)
+            Public features of the users of this call.
+        y : array_like of shape (users,)
+            Their private labels.
+        classes : array_like or None
+            The public labels, in the first call; None takes those of the constructor.
+        executor : concurrent.futures.Executor or None
+            As in `fit`.
+        ledger : Budget, Filter, Book, tuple or None
+            What this call draws on: a budget of its own persons.  One that several calls share is
+            charged for each.
+
+        Returns
+        -------
+        self
+            The estimator, fitted on the users of all calls since the last `fit`.
+        """
+        begun = isinstance(getattr(self, "optimiser_", None), LabelSGD)
+        declared = self.classes if classes is None else checked_classes(classes)
+        if begun:
+            if classes is not None and not np.array_equal(declared, self.classes_):
+                allowed = f"{self.classes_.tolist()}, as in the first call; fit starts anew"
+                raise ParameterError("classes", declared, allowed)
+            declared = self.classes_
+        known, X, codes = self._labelled(X, y, declared, reset=not begun)
+        optimiser: Any = self._checked_optimiser(codes, X, known)
+        if begun:
+            optimiser = copy.copy(self.optimiser_).set_params(**optimiser.get_params())
+        else:
+            self.classes_ = known
+            self.shift_, self.scale_ = _shift_and_scale(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotPrivateWarning)
+            self.optimiser_ = optimiser.partial_fit(self.prepared(X), codes, executor, ledger)
+        return self._keep_result()
+
+    def _labelled(self, X: Any, y: Any, classes: Any, reset: bool = True) -> tuple[Any, Any, Any]:
+        """Return the classes, checked features, and indices of labels."""
+        rules = {"dtype": np.float64, "accept_sparse": "csr", "reset": reset}
+        if y is None:  # This raises scikit-learn's own error.
+            validated_data(self, X, None, **rules)
+        classes, codes = encode_classes(y, classes, self.non_private)
+        X, codes = validated_data(self, X, codes, **rules)
+        return classes, X, codes.astype(np.intp)
+
+    def _checked_optimiser(self, codes: Any, X: Any, classes: Any) -> LabelSGD | LabelLikelihood:
+        """Return the optimiser of a fit, after a check of all settings."""
+        optimiser = self._optimiser(len(codes), len(classes))
+        optimiser.__dict__["_called_as"] = type(self).__name__
+        optimiser.plan((len(codes), X.shape[1] + 1))
+        optimiser.spends_with(self)
+        return optimiser
+
+    def _keep_result(self) -> Self:
+        """Keep the coefficients of the features as they are given, and what was released."""
+        classes = self.classes_
         theta, self.plan_ = self.optimiser_.coef_, self.optimiser_.plan_
         if len(classes) == 2:
             theta = theta[1:] - theta[:1]
@@ -242,13 +310,13 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
             raise ParameterError(
                 "loss", self.loss, "a loss of scores, by name or a ScoreLoss; LabelSGD takes others"
             )
-        logistic = label_loss_of(self.loss) is LABEL_LOSSES["logistic"]
-        method = METHOD.check("method", self.method)
-        if method == "likelihood" and not logistic:
-            raise ParameterError("method", method, "'auto' or 'one pass' unless loss='logistic'")
+        by_likelihood = self._takes_likelihood()
+        if self.method == "likelihood" and not by_likelihood:
+            allowed = "'auto' or 'one pass' unless loss='logistic'"
+            raise ParameterError("method", self.method, allowed)
         NON_NEGATIVE.check("ridge", self.ridge)
         POSITIVE.check("diameter", self.diameter)
-        if logistic and method != "one pass":
+        if by_likelihood:
             return LabelLikelihood(
                 epsilon=self.epsilon,
                 k=classes,
@@ -267,6 +335,11 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
             non_private=self.non_private,
             random_state=self.random_state,
         )
+
+    def _takes_likelihood(self) -> bool:
+        """Return whether coefficients are those of the largest likelihood, by all reports."""
+        logistic = label_loss_of(self.loss) is LABEL_LOSSES["logistic"]
+        return logistic and METHOD.check("method", self.method) != "one pass"
 
     def _declared_classes(self) -> Any:
         """Return the declared classes in increasing order."""

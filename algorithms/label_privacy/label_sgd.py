@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -31,8 +31,14 @@ from accountant.numerics import Array
 from accountant.plans.adjacency import Adjacency
 from accountant.plans.parallel import Parallel
 from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.fit_data import checked_shape, generator_of, split_pairs, validated_fit_data
+from algorithms.base.fit_data import (
+    checked_shape,
+    split_pairs,
+    validated_data,
+    validated_fit_data,
+)
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.partial_fits import NO_CALLS, Calls, first_release, open_call
 from algorithms.base.renamed_parameters import renamed_attribute, renamed_parameters
 from algorithms.base.row_blocks import row_blocks, squared_lengths
 from algorithms.label_privacy.gradient_span import GradientSpan
@@ -86,6 +92,8 @@ class LabelSGD(PrivateEstimator):
         The Lipschitz constant L.
     second_moment_ : float
         The mean square of the gradient estimates, in units of ``lipschitz_ ** 2``.
+    n_samples_seen_ : int
+        Number of users of all calls.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -120,6 +128,8 @@ class LabelSGD(PrivateEstimator):
     non_private: bool = False
     random_state: Any = None
 
+    _calls = NO_CALLS
+
     def plan(self, shape: tuple[int, ...]) -> Parallel:
         """Return what a fit on ``shape = (users, features)`` will release; needs no data."""
         users, _ = checked_shape(shape)
@@ -133,12 +143,12 @@ class LabelSGD(PrivateEstimator):
 
     def run(self, ledger: Any, executor: Executor | None = None) -> Array:
         """Return ``coef_``, computed from released values and the ledger's public rows only."""
-        return self._run_sgd(ledger, executor)[0]
+        return self._run_sgd(ledger, executor).coefficients
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
-        """Fit on public features and private labels; nothing is released if the input is bad.
+        """Fit on public features and private labels, anew; nothing is released on bad input.
 
         Parameters
         ----------
@@ -162,17 +172,65 @@ class LabelSGD(PrivateEstimator):
         X, y = validated_fit_data(self, X, y)
         if y is None:
             X, y = split_pairs(X)
-        plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        labels = checked_labels(y, self.k)
-        self.lipschitz_ = self._lipschitz(X)
-        check_loss(label_loss_of(self.loss), X, self.k, self.lipschitz_)
+        return self._fit_call(X, y, executor, ledger, NO_CALLS)
+
+    def partial_fit(
+        self, X: Any, y: Any, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
+        """Go on with other users: each person in one call only.
+
+        A stream has no last user, so step t has ``eta_t = D / (L sqrt(2 V_b t))``, L the Lipschitz
+        constant of the rows so far: the excess risk is at most sqrt(2) times that of a `fit` on all
+        of them.  A person pays for the own call, so `plan_` is that of all calls in parallel;
+        `ledger_` and `transcript_` are those of the last call.
+
+        Parameters
+        ----------
+        X : array_like or sparse array of shape (users, features)
+            Public features of the users of this call.
+        y : array_like of shape (users,)
+            Their private labels, as in `fit`.
+        executor : concurrent.futures.Executor or None
+            As in `fit`.
+        ledger : Budget, Filter, Book, tuple or None
+            What this call draws on: a budget of its own persons.  One that several calls share is
+            charged for each.
+
+        Returns
+        -------
+        self
+            The estimator, fitted on the users of all calls since the last `fit`.
+        """
+        rules = {"dtype": np.float64, "y_numeric": True, "accept_sparse": "csr"}
+        X, y = validated_data(self, X, y, reset=not self._calls.plans, **rules)
+        return self._fit_call(X, y, executor, ledger, self._calls, streamed=True)
+
+    def _fit_call(
+        self,
+        X: Any,
+        y: Any,
+        executor: Executor | None,
+        ledger: Any,
+        before: Calls,
+        streamed: bool = False,
+    ) -> Self:
+        """Go on from the calls before."""
+        plan, labels, loss = self.plan(X.shape), checked_labels(y, self.k), label_loss_of(self.loss)
+        check_loss(loss, X, self.k, self._lipschitz(X))
+        start = None
+        if streamed:
+            start = before.sums or Descent(np.zeros(loss.shape(X.shape[1], self.k)))
         transcript = "full" if labels.size * self.k <= FULL_TRANSCRIPT_NUMBERS else "digest"
-        self.ledger_ = self.open_ledger(
-            labels, plan, rng=rng, public=X, transcript=transcript, ledger=ledger
+        self.ledger_ = open_call(
+            self, labels, plan, before.plans, public=X, transcript=transcript, ledger=ledger
         )
         self._warn_if_not_private("coefficients are")
-        self.coef_, self.second_moment_ = self._run_sgd(self.ledger_, executor)
-        self.transcript_ = self.ledger_.transcript
+        descent = self._run_sgd(self.ledger_, executor, start)
+        users = before.users + labels.size
+        self.coef_, self.lipschitz_ = descent.coefficients, descent.lipschitz
+        self.second_moment_ = descent.square / (users * descent.lipschitz**2)
+        self.transcript_, self.n_samples_seen_ = self.ledger_.transcript, users
+        self._calls = Calls((*before.plans, plan), users, descent)
         return self
 
     def summary(self) -> str:
@@ -184,7 +242,7 @@ class LabelSGD(PrivateEstimator):
             return f"{super().summary()}; {moment}"
         epsilon, protected = Tight().epsilon(self.plan_, 0.0), Adjacency(self.neighbours).difference
         guarantee = f"{format_guarantee(epsilon, 0.0)}: {protected}"
-        return f"{name}: {guarantee}; labels by {self.plan_.parts[0]!r}; {moment}"
+        return f"{name}: {guarantee}; labels by {first_release(self.plan_)!r}; {moment}"
 
     excess_bound = renamed_attribute("LabelSGD", "excess_bound", "utility_bound")
 
@@ -207,37 +265,47 @@ class LabelSGD(PrivateEstimator):
         lipschitz = POSITIVE.check("lipschitz", lipschitz)
         return self.diameter * lipschitz * math.sqrt(moment / steps)
 
-    def _run_sgd(self, ledger: Any, executor: Executor | None) -> tuple[Array, float]:
-        """Return the average iterate, and the mean square of the gradient estimates over L^2."""
+    def _run_sgd(
+        self, ledger: Any, executor: Executor | None, start: Descent | None = None
+    ) -> Descent:
+        """Return where one pass over the users ends, from ``start`` if it is a part of a stream."""
         X, loss, size = ledger.public, label_loss_of(self.loss), self.batch
         users, features = X.shape
-        decoder, lipschitz = self._decoder(ledger.plan), self._lipschitz(X)
+        decoder, before = self._decoder(ledger.plan), start
+        if before is None:
+            before = Descent(np.zeros(loss.shape(features, self.k)))
+        lipschitz = max(self._lipschitz(X), before.lipschitz)
         moment, steps = self._moment_and_steps(decoder, users)
-        eta, radius = self.diameter / (lipschitz * math.sqrt(moment * steps)), self.diameter / 2
-        theta = np.zeros(loss.shape(features, self.k))
-        total, square = np.zeros_like(theta), 0.0
+        first_eta, radius = self.diameter / (lipschitz * math.sqrt(moment)), self.diameter / 2
+        eta = first_eta / math.sqrt(steps)
+        theta = before.theta.copy()
+        total, square, done = np.zeros_like(theta), 0.0, before.steps
         blocks: list[Any] = self._user_blocks(users, decoder.mechanism)
         if not isinstance(X, Chunks):  # chunks are read in their order
             order = ledger.coins.permutation(users)
             blocks = [order[block] for block in blocks]
         for rows, coefficients in self._decoded_blocks(ledger, decoder, blocks, theta, executor):
-            for start in range(0, len(coefficients), size):
-                batch = slice(start, start + size)
+            for first in range(0, len(coefficients), size):
+                batch = slice(first, first + size)
                 # the sum of the users' gradient estimates, and that of their squared lengths
                 gradient, squares = loss.estimate(theta, rows[batch], coefficients[batch])
                 # A last, short batch counts as a fraction of a step.
-                remaining = len(coefficients) - start
+                remaining = len(coefficients) - first
                 total += theta * (remaining / size) if remaining < size else theta
+                done += 1
+                if start is not None:  # how many steps there will be is not known
+                    eta = first_eta / math.sqrt(2 * done)
                 gradient *= eta / size
                 theta -= gradient  # in place: `_decoded_blocks` reads it for the next batch
                 length = math.sqrt(np.vdot(theta, theta))
                 if length > radius:
                     theta *= radius / length
                 square += squares
-        return total / steps, square / (users * lipschitz**2)
+        steps += before.steps
+        return Descent(theta, before.total + total, steps, before.square + square, lipschitz)
 
     def _decoder(self, plan: Any) -> ReportDecoder:
-        return decoder_of(plan.parts[0], self.k, label_loss_of(self.loss).regular)
+        return decoder_of(first_release(plan), self.k, label_loss_of(self.loss).regular)
 
     def _decoded_blocks(
         self,
@@ -299,6 +367,12 @@ class LabelSGD(PrivateEstimator):
         has_fixed_span = label_loss_of(self.loss).regular or self.k == 2
         return isinstance(mechanism, HemisphereL2) and not has_fixed_span
 
+    def __sklearn_tags__(self) -> Any:
+        """Return tags that allow sparse features."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _lipschitz(self, X: Any) -> float:
         """Return the Lipschitz constant of the loss, from the longest row of X."""
         length = (
@@ -307,6 +381,26 @@ class LabelSGD(PrivateEstimator):
         )
         bound = label_loss_of(self.loss).lipschitz(length, self.k)
         return POSITIVE.check("loss.lipschitz", bound)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """Where a descent stands: the last iterate, the sum of all, and the number of steps.
+
+    ``square`` is the sum of the squared lengths of the gradient estimates.
+    """
+
+    theta: Array
+    total: Array | float = 0.0
+    steps: float = 0.0
+    square: float = 0.0
+    lipschitz: float = 0.0
+
+    @property
+    def coefficients(self) -> Array:
+        """The average of all iterates."""
+        return np.asarray(self.total / self.steps)
 
 
 def label_query(labels: Any) -> Any:

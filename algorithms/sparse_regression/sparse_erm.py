@@ -40,13 +40,14 @@ from algorithms.base.erm_losses import (
     norm_clip_factors,
 )
 from algorithms.base.estimators import PrivateRegressor
-from algorithms.base.exact_minimum import ExactMinimum
+from algorithms.base.exact_minimum import ExactMinimum, record_weights
 from algorithms.base.fit_data import (
     checked_shape,
     generator_of,
     validated_data,
     validated_fit_data,
     validated_labelled_data,
+    with_weights,
 )
 from algorithms.base.glm_losses import LinearLoss, ScoreLoss
 from algorithms.base.hard_thresholding import keep_largest
@@ -122,6 +123,9 @@ class SparseERM(PrivateRegressor):
     fit_intercept : bool
         Whether a constant is added to scores: by a feature that is always ``row_bound / 2``, or
         less for a longer ``step``, neither thresholded nor penalised.
+    weight_bound : float
+        Largest weight of a record; weights are clipped to [0, weight_bound], and a record counts as
+        the share of this bound.
 
     Attributes
     ----------
@@ -165,11 +169,13 @@ class SparseERM(PrivateRegressor):
     slope_bound: float | None = None
     classes: Any = None
     fit_intercept: bool = True
+    weight_bound: float = 1.0
 
     def plan(self, shape: tuple[int, ...]) -> Repeat:
         """Return what a fit on ``shape = (records, features)`` will release; needs no data."""
         records, features = checked_shape(shape)
         IntegerRange(1, features).check("sparsity", self.sparsity)
+        POSITIVE.check("weight_bound", self.weight_bound)
         steepest = self._steepest()
         epsilon, delta = self._checked_epsilon(), POSITIVE_DELTA.check("delta", self.delta)
         constant = self._constant()
@@ -205,11 +211,14 @@ class SparseERM(PrivateRegressor):
             size = ledger.shape[1] + bool(constant)
             following = partial(self._next, step=step, ridge=ridge)
             minimum = ExactSparseMinimum(
-                loss, self.row_bound, constant, ridge, self.sparsity, following, executor
-            )
+                loss, self.row_bound, constant, ridge, self.sparsity, following, self.weight_bound,
+                executor,
+            )  # fmt: skip
             return np.asarray(ledger.release(NoPrivacy(), minimum, shape=size))
         (records, features), rounds = ledger.shape, GradientRounds.of(ledger.plan)
-        gradient = MeanGradient(loss, self.row_bound, records * rounds.rate, executor, constant)
+        gradient = MeanGradient(
+            loss, self.row_bound, records * rounds.rate, executor, constant, self.weight_bound
+        )
         theta, velocity = np.zeros(features + bool(constant)), np.zeros(())
         steps = rounds.count
         if self.rounds is None:
@@ -254,9 +263,18 @@ class SparseERM(PrivateRegressor):
         return value if fitted else 0.0
 
     def fit(
-        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        executor: Executor | None = None,
+        ledger: Any = None,
+        *,
+        sample_weight: Any = None,
     ) -> Self:
-        """Fit on features and targets; see `PrivateRegressor.fit`."""
+        """Fit on features and targets; see `PrivateRegressor.fit`.
+
+        ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.
+        """
         logistic = LOSS.check("loss", self.loss) == "logistic"
         if logistic:
             type_of_labels = getattr(y, "dtype", None)
@@ -272,7 +290,7 @@ class SparseERM(PrivateRegressor):
         else:
             X, y = validated_fit_data(self, X, y)
         plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        data = X if y is None else (X, y)
+        data = with_weights(self, X, y, sample_weight)
         self.ledger_ = self.open_ledger(data, plan, rng=rng, ledger=ledger)
         theta, self.rounds_ = self.run(self.ledger_, executor), plan.count
         self.coef_, self.intercept_ = theta[: X.shape[1]], float(theta[X.shape[1] :].sum())
@@ -356,12 +374,15 @@ class ExactSparseMinimum:
     ridge: float
     sparsity: int
     following: Callable[[Array, Array], Array]
+    weight_bound: float
     executor: Executor | None = None
 
     def __call__(self, data: Any) -> Array:
         """Return coefficients, and the constant last if one is fitted."""
         records, features = first_array(data).shape
-        gradient = MeanGradient(self.loss, self.row_bound, records, self.executor, self.constant)
+        gradient = MeanGradient(
+            self.loss, self.row_bound, records, self.executor, self.constant, self.weight_bound
+        )
         theta = np.ones(features + bool(self.constant))
         if self.sparsity < features:
             gradient.theta = np.zeros_like(theta)
@@ -376,6 +397,7 @@ class ExactSparseMinimum:
             ScoreLoss(self.loss),
             partial(shortened_columns, self.row_bound, columns),
             bool(self.constant),
+            weights=partial(record_weights, weight_bound=self.weight_bound),
             executor=self.executor,
             ridge=self.ridge,
             columns=columns.size,

@@ -22,10 +22,10 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.rounding import LARGEST_BELOW_ONE
 from accountant.plans.parallel import Parallel
-from accountant.plans.plan import Release
-from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.fit_data import cells_of, filled, generator_of
+from accountant.plans.plan import Plan, Release
+from algorithms.base.fit_data import cells_of, filled
 from algorithms.base.non_private import NoPrivacy
+from algorithms.base.partial_fits import NO_CALLS, Calls, PartlyFitted, first_release
 from algorithms.base.renamed_parameters import renamed_parameters
 from algorithms.base.row_blocks import equal_slices
 from mechanisms.base.mechanism import CACHE_BYTES
@@ -44,7 +44,7 @@ RANDOMIZER = OneOf(("subset", "unary", "hadamard"))
 
 @renamed_parameters(oracle="randomizer")
 @dataclass(eq=False, repr=False)
-class LocalHistogram(PrivateEstimator):
+class LocalHistogram(PartlyFitted):
     """The shares of the labels 0 .. k-1 among users, epsilon-DP for each user's label.
 
     A label outside 0 .. k-1 counts as the nearest one inside.  The estimate is projected to the
@@ -68,6 +68,8 @@ class LocalHistogram(PrivateEstimator):
     ----------
     shares_ : numpy.ndarray of shape (k,)
         Estimated shares.
+    n_samples_seen_ : int
+        Number of users of all calls.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -119,16 +121,30 @@ class LocalHistogram(PrivateEstimator):
         oracle = SubsetSelection if randomizer == "subset" else UnaryEncoding
         return oracle.optimised(k, epsilon)
 
-    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None, before: Calls = NO_CALLS) -> Array:
         """Return the shares (k,), nonnegative and of sum 1, from released reports only."""
         (users,), mechanism = ledger.shape, ledger.plan.parts[0]
-        private = isinstance(mechanism, FrequencyOracle)
         # A block has so many users that k bytes for each fill 16 times `CACHE_BYTES`, at least 64.
         blocks = equal_slices(0, users, max(64, 16 * CACHE_BYTES // self.k))
         total = np.zeros(self.k, dtype=np.int64)
         for reports in ledger.release_blocks(mechanism, self.labels, blocks, executor):
-            total += mechanism.support_counts(reports) if private else count_labels(reports, self.k)
+            total += self._counts(mechanism, reports)
+        if before.users:
+            total, users = total + before.sums, users + before.users
+        private = isinstance(mechanism, FrequencyOracle)
         return project_to_simplex(mechanism.estimate(total, users) if private else total / users)
+
+    def _counts(self, mechanism: Any, reports: Any) -> NDArray[np.int64]:
+        """Return how many reports support each label."""
+        if isinstance(mechanism, FrequencyOracle):
+            return mechanism.support_counts(reports)
+        return count_labels(reports, self.k)
+
+    def _report_sums(self, plan: Plan, transcript: Any) -> NDArray[np.int64]:
+        """Return how many reports of a call support each label."""
+        counts = [self._counts(first_release(plan), entry.output) for entry in transcript]
+        total: NDArray[np.int64] = np.sum(counts, axis=0, dtype=np.int64)
+        return total
 
     def labels(self, rows: Any) -> NDArray[np.int64]:
         """Return each user's label, clipped to 0 .. ``k - 1``: the query of a block.
@@ -149,7 +165,7 @@ class LocalHistogram(PrivateEstimator):
     def fit(
         self, labels: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
-        """Fit on labels; nothing is released if the input is bad.
+        """Fit on labels, anew; nothing is released if the input is bad.
 
         Parameters
         ----------
@@ -169,21 +185,58 @@ class LocalHistogram(PrivateEstimator):
             The fitted estimator.
         """
         del y
+        return self._fit_labels(labels, executor, ledger, NO_CALLS)
+
+    def partial_fit(
+        self, labels: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
+        """Add the labels of other users: each person in one call only.
+
+        Reports of all calls are counted together.  A person pays for the own call, so `plan_` is
+        that of all calls in parallel; `ledger_` and `transcript_` are those of the last call.
+
+        Parameters
+        ----------
+        labels : array_like of int, of shape (users,)
+            One label for each user of this call.
+        y : object
+            Ignored.
+        executor : concurrent.futures.Executor or None
+            As in `fit`.
+        ledger : Budget, Filter, Book, tuple or None
+            What this call draws on: a budget of its own persons.  One that several calls share is
+            charged for each.
+
+        Returns
+        -------
+        self
+            The estimator, fitted on the users of all calls since the last `fit`.
+        """
+        del y
+        return self._fit_labels(labels, executor, ledger, self._calls)
+
+    def _fit_labels(
+        self, labels: Any, executor: Executor | None, ledger: Any, before: Calls
+    ) -> Self:
+        """Add the reports of a call to those before it."""
         cells = cells_of(labels)
         if cells.dtype.kind == "O":
             cells = self.labels(filled(cells))
         if cells.ndim != 1 or cells.dtype.kind not in "iu" or not cells.size:
             layout = f"{cells.dtype}{cells.shape}"
             raise ParameterError("labels", layout, "whole numbers, one for each user")
-        plan, rng = self.plan(cells.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger(cells, plan, rng=rng, ledger=ledger)
-        self.shares_ = self.run(self.ledger_, executor)
+        self.shares_ = self._fit_call(cells, executor, ledger, before)
         self._warn_if_not_private("the shares are")
-        self.transcript_ = self.ledger_.transcript
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Return tags of one column."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        return tags
+
     def _noise_summary(self) -> str:
-        mechanism = self.plan_.parts[0]
+        mechanism = first_release(self.plan_)
         return (
             f"a report supports the user's label with probability "
             f"{mechanism.own_label_probability:.4g}, and any "

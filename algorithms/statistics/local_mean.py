@@ -23,14 +23,14 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.planning.calibration import calibrate
 from accountant.plans.parallel import Parallel
-from accountant.plans.plan import Release
+from accountant.plans.plan import Plan, Release
 from algorithms.base.erm_losses import norm_clip_factors
-from algorithms.base.estimators import PrivateEstimator
-from algorithms.base.fit_data import checked_shape, generator_of, validated_data
+from algorithms.base.fit_data import checked_shape, validated_data
 from algorithms.base.hard_thresholding import project_to_ball
 from algorithms.base.intervals import normal_interval
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.number_noise import NUMBER_NOISE, least_noise, number_noise
+from algorithms.base.partial_fits import NO_CALLS, Calls, PartlyFitted, first_release
 from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
 from algorithms.base.row_blocks import equal_slices, rows_per_block
 from mechanisms.hemisphere import HemisphereL2
@@ -41,7 +41,7 @@ RANDOMIZER = OneOf(("auto", "priv_unit", "hemisphere", *NUMBER_NOISE))
 
 @renamed_parameters(radius="row_bound", noise="randomizer")
 @dataclass(eq=False, repr=False)
-class LocalMean(PrivateEstimator):
+class LocalMean(PartlyFitted):
     """The mean of the users' vectors, epsilon-DP for each of them.
 
     Vectors are shortened to Euclidean length ``row_bound``, and so is the estimate.
@@ -65,6 +65,8 @@ class LocalMean(PrivateEstimator):
     ----------
     mean_ : numpy.ndarray of shape (dimension,)
         The estimated mean.
+    n_samples_seen_ : int
+        Number of users of all calls.
     plan_, ledger_, transcript_
         What was released, and through which ledger.
 
@@ -114,7 +116,7 @@ class LocalMean(PrivateEstimator):
             return NoPrivacy()
         return mean_randomizer(dimension, epsilon, row_bound, randomizer)
 
-    def run(self, ledger: Any, executor: Executor | None = None) -> Array:
+    def run(self, ledger: Any, executor: Executor | None = None, before: Calls = NO_CALLS) -> Array:
         """Return the mean of the released reports, (dimension,), shortened to ``row_bound``."""
         users, dimension = ledger.shape
         blocks = equal_slices(0, users, rows_per_block(dimension))
@@ -124,12 +126,25 @@ class LocalMean(PrivateEstimator):
         shape = (dimension,) if takes_vectors else ()
         for reports in ledger.release_blocks(mechanism, query, blocks, executor, shape=shape):
             total += reports.sum(axis=0)
-        return project_to_ball(total / users / self.row_bound) * self.row_bound
+        if before.users:
+            total = total + before.users * before.sums.mean
+        mean = total / (users + before.users)
+        return project_to_ball(mean / self.row_bound) * self.row_bound
+
+    def _report_sums(self, plan: Plan, transcript: Any) -> Moments:
+        """Return the moments of the reports of a call."""
+        del plan
+        size = self.n_features_in_
+        reports = [np.asarray(entry.output).reshape(-1, size) for entry in transcript]
+        users = sum(len(block) for block in reports)
+        mean = sum((block.sum(axis=0) for block in reports), np.zeros(size)) / users
+        squares = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
+        return Moments(users, mean, np.asarray(squares))
 
     def fit(
         self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
     ) -> Self:
-        """Fit on vectors; nothing is released if the input is bad.
+        """Fit on vectors, anew; nothing is released if the input is bad.
 
         Parameters
         ----------
@@ -149,12 +164,41 @@ class LocalMean(PrivateEstimator):
             The fitted estimator.
         """
         del y
-        X = validated_data(self, X, dtype=np.float64)
-        plan, rng = self.plan(X.shape), generator_of(self.random_state)
-        self.ledger_ = self.open_ledger(X, plan, rng=rng, ledger=ledger)
-        self.mean_ = self.run(self.ledger_, executor)
+        return self._fit_rows(X, executor, ledger, NO_CALLS)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, executor: Executor | None = None, ledger: Any = None
+    ) -> Self:
+        """Add the vectors of other users: each person in one call only.
+
+        Reports of all calls are averaged together.  A person pays for the own call, so `plan_` is
+        that of all calls in parallel; `ledger_` and `transcript_` are those of the last call.
+
+        Parameters
+        ----------
+        X : array_like of shape (users, dimension)
+            One vector for each user of this call.
+        y : object
+            Ignored.
+        executor : concurrent.futures.Executor or None
+            As in `fit`.
+        ledger : Budget, Filter, Book, tuple or None
+            What this call draws on: a budget of its own persons.  One that several calls share is
+            charged for each.
+
+        Returns
+        -------
+        self
+            The estimator, fitted on the users of all calls since the last `fit`.
+        """
+        del y
+        return self._fit_rows(X, executor, ledger, self._calls)
+
+    def _fit_rows(self, X: Any, executor: Executor | None, ledger: Any, before: Calls) -> Self:
+        """Add the reports of a call to those before it."""
+        X = validated_data(self, X, dtype=np.float64, reset=not before.plans)
+        self.mean_ = self._fit_call(X, executor, ledger, before)
         self._warn_if_not_private("the mean is")
-        self.transcript_ = self.ledger_.transcript
         return self
 
     @renamed_arguments(level="confidence")
@@ -180,22 +224,36 @@ class LocalMean(PrivateEstimator):
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
-        size = self.mean_.size
-        reports = [np.asarray(entry.output).reshape(-1, size) for entry in self.transcript_]
-        users = sum(len(block) for block in reports)
-        mean = sum((block.sum(axis=0) for block in reports), np.zeros(size)) / users
-        square_deviations = sum(((block - mean) ** 2).sum(axis=0) for block in reports)
-        deviation = np.sqrt(square_deviations / max(users - 1, 1) / users)
-        return np.clip(
-            normal_interval(mean, deviation, confidence), -self.row_bound, self.row_bound
-        )
+        found = self._calls.sums
+        if found is None:
+            found = self._report_sums(self._calls.plans[0], self.transcript_)
+        deviation = np.sqrt(found.squares / max(found.users - 1, 1) / found.users)
+        interval = normal_interval(found.mean, deviation, confidence)
+        return np.clip(interval, -self.row_bound, self.row_bound)
 
     def _noise_summary(self) -> str:
-        mechanism = self.plan_.parts[0]
+        mechanism = first_release(self.plan_)
         if not hasattr(mechanism, "length"):
             return f"numbers of at most {self.row_bound:.4g} by {mechanism!r}"
         length = mechanism.length
         return f"reports of length {length:.4g} for vectors of length at most {self.row_bound:.4g}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The number of reports, their mean, and the sum of squared deviations from it."""
+
+    users: int
+    mean: Array
+    squares: Array
+
+    def __add__(self, others: Moments) -> Moments:
+        """Return the moments of the reports of both (Chan, Golub & LeVeque 1979)."""
+        users, apart = self.users + others.users, others.mean - self.mean
+        mean = self.mean + apart * (others.users / users)
+        between = apart**2 * (self.users * others.users / users)
+        return Moments(users, mean, self.squares + others.squares + between)
 
 
 @lru_cache(maxsize=64)

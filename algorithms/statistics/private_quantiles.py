@@ -257,6 +257,12 @@ class PrivateQuantiles(PrivateEstimator):
             raise ParameterError("quantiles", self.quantiles, "a number, or a list of them")
         return np.array([SHARE.check("quantiles", quantile) for quantile in listed])
 
+    def __sklearn_tags__(self) -> Any:
+        """Return tags of one column."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array, tags.input_tags.two_d_array = True, False
+        return tags
+
     def _noise_summary(self) -> str:
         check_is_fitted(self)
         scale = list(self.plan_.leaves())[-1].scale

@@ -69,7 +69,8 @@ class PrivateSelection(PrivateEstimator):
         """Return what a fit on ``shape = (users, candidates)`` will release; needs no data."""
         _, candidates = checked_shape(shape)
         if candidates < 2:
-            raise ParameterError("shape", shape, "at least 2 candidates")
+            allowed = f"at least 2 candidates, not {candidates} feature(s)"
+            raise ParameterError("shape", shape, allowed)
         epsilon = self._checked_epsilon()
         if self.non_private:
             return NoPrivacy()

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from accountant.domains import DELTA, IntegerRange
-from accountant.errors import ParameterError, PrivateValueError
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.numerics.rounding import round_up
 from accountant.planning.calibration import calibrate
@@ -139,6 +139,7 @@ class PrivateTopK(PrivateEstimator):
         """
         del y
         codes = self.codes(X)
+        self.n_features_in_ = codes.shape[1]
         plan, rng = self.plan(codes.shape), generator_of(self.random_state)
         self.ledger_ = self.open_ledger(codes, plan, rng=rng, ledger=ledger)
         top, self.counts_, self.intervals_ = self.run(self.ledger_)
@@ -159,13 +160,20 @@ class PrivateTopK(PrivateEstimator):
         numpy.ndarray of shape (people, columns)
             Indices in ``categories``: the data of `run`.
         """
+        if hasattr(X, "tocsr"):
+            raise ParameterError("X", type(X), "an array; sparse data are not supported")
         rows, categories = cells_of(X), self._checked_categories()
+        if rows.dtype.kind == "c":
+            raise ParameterError("X", rows.dtype, "categories. Complex data not supported")
         if rows.dtype.kind == "O":
             # Cells are converted one by one: a cell of another type changes no other cell.
             rows = rows.astype(str) if categories.dtype.kind == "U" else numbers_of(rows)
         rows = rows[:, None] if rows.ndim == 1 else rows
         if rows.ndim != 2 or not rows.size:
-            raise PrivateValueError("X", "categories, a row for each person")
+            missing = "sample" if not len(rows) else "feature"
+            allowed = "categories, a row for each person"
+            shape = f"0 {missing}(s) (shape={rows.shape}) while a minimum of 1 is required"
+            raise ParameterError("X", shape, allowed)
         if (rows.dtype.kind in "US") != (categories.dtype.kind in "US"):
             rows = (
                 rows.astype(str) if categories.dtype.kind == "U" else np.full(rows.shape, math.nan)
@@ -188,6 +196,12 @@ class PrivateTopK(PrivateEstimator):
         if not categories.size:
             raise ParameterError("categories", self.categories, "at least one category")
         return categories
+
+    def __sklearn_tags__(self) -> Any:
+        """Return tags of categories."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
 
     def _noise_summary(self) -> str:
         check_is_fitted(self)

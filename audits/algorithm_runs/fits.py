@@ -73,7 +73,8 @@ def _owner_of_gated_fit(kind: type) -> Any:
 def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, seed: int = 0) -> Any:
     """Return the result of ``run``, or a copy of an estimator after its fit.
 
-    ``seed`` is for what a search draws itself, which does not depend on data.
+    ``seed`` is for what a search draws itself, which does not depend on data.  A third array is the
+    ``sample_weight`` of a fit that takes one.
     """
     if not is_fitted_through_gates(algorithm):
         return algorithm.run(open_gate(data, declared_plan(algorithm, data, public), public))
@@ -87,10 +88,13 @@ def run_through(algorithm: Any, data: Any, public: Any, open_gate: OpenGate, see
     if hasattr(model, "random_state"):
         model.random_state = seed
     private = data if isinstance(data, tuple) else (data,)
-    fit_arguments = private if public is None else (public, *private)
     # each fit gets its own copy: what it writes into the data reaches no other fit
+    fit_arguments = list(copy.deepcopy(private if public is None else (public, *private)))
+    settings: dict[str, Any] = {"ledger": AuditGates(open_gate)}
+    if len(fit_arguments) > 2 and "sample_weight" in parameters:
+        settings["sample_weight"] = fit_arguments.pop()
     with _own_run_is_called(model):
-        model.fit(*copy.deepcopy(fit_arguments), ledger=AuditGates(open_gate))
+        model.fit(*fit_arguments, **settings)
     return model
 
 

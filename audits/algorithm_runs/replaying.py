@@ -144,7 +144,8 @@ def replay(
     algorithm : Algorithm
         With ``plan(shape)`` and ``run(ledger)``, or an estimator whose ``fit`` takes a ledger.
     data : array or tuple of arrays
-        The private data, a row per record; of an estimator what ``fit`` takes, such as ``(X, y)``.
+        The private data, a row per record; of an estimator what ``fit`` takes, such as ``(X, y)``
+        or ``(X, y, sample_weight)``.
     neighbour : array or tuple of arrays
         Data that differ in one record.
     public : array or tuple of arrays, optional

@@ -16,6 +16,7 @@ LEAK = "a refusal that one record decides tells that the record is there"
 CLASSES = "its classes are declared, and the labels of this check are others"
 OF_ANY_FIT = {"check_supervised_y_no_nan": LEAK}
 EQUAL = "a weight of two is no second record: it has no noise of its own, and costs the same"
+COLUMN = "the categories of persons are mostly one column"
 SEPARABLE = "fifteen records are separable by ten features: their minimum is at infinity"
 EQUIVALENCE = (
     "check_sample_weight_equivalence_on_dense_data",
@@ -56,12 +57,17 @@ def expected_failures(estimator):
         return {}
     if getattr(estimator, "non_private", False):
         weighs = has_fit_parameter(estimator, "sample_weight")
-        at_infinity = is_classifier(estimator) or getattr(estimator, "loss", "") == "poisson"
+        unbound = not hasattr(estimator, "radius")
+        at_infinity = unbound and (
+            is_classifier(estimator) or getattr(estimator, "loss", "") == "poisson"
+        )
         return dict.fromkeys(EQUIVALENCE, SEPARABLE) if weighs and at_infinity else {}
     found, tags = dict(OF_ANY_FIT), estimator.__sklearn_tags__()
     if has_fit_parameter(estimator, "sample_weight"):
         found |= OF_WEIGHTS
-    if tags.input_tags.allow_nan:
+    if tags.input_tags.categorical:
+        found |= {"check_fit1d": COLUMN}
+    elif tags.input_tags.allow_nan:
         found |= OF_PRIVATE_FEATURES
     if tags.estimator_type == "classifier":
         found |= OF_LABELS | (OF_MANY_CLASSES if tags.classifier_tags.multi_class else OF_PAIRS)

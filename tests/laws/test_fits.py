@@ -100,6 +100,20 @@ def of_pairs(made, targets=TARGETS, y=Y, most=None):
     return Fits(made, (X, y), dict([*odd.items()][:most]))
 
 
+WEIGHTS = np.tile([1.0, 0.3], 20)
+ODD_WEIGHTS = {"missing": np.nan, "infinite": np.inf, "huge": 1e308, "negative": -1.0, "none": 0.0}
+
+
+def of_weights(made, y=Y):
+    """Fits with weights: one record is odd in its row and in its weight."""
+    both = zip_longest(ROWS.items(), ODD_WEIGHTS.items())
+    odd = {
+        f"a row, {row}, and a weight, {name}": (x, y, with_first(WEIGHTS, one))
+        for (row, x), (name, one) in both
+    }
+    return Fits(made, (X, y, WEIGHTS), odd)
+
+
 def of_labels(made, labels=TARGETS, y=Y):
     """Fits on public features and private labels."""
     return Fits(made, y, labels, X)
@@ -180,6 +194,18 @@ CASES = {
     "SignVote": of_machines(SignVote(**CLAIM, k=1), MACHINES, ODD_MACHINES),
     "SparseERM": of_pairs(SparseERM(**BOTH, **SPARSE, rounds=2), LABELS, CODES),
     "SparseERM, squared": of_pairs(SparseERM(loss="squared", **CLAIM, **SPARSE, rounds=2)),
+    **{f"{type(one).__name__}, weights{words}": of_weights(one, CODES if coded else Y)
+       for one, words, coded in (
+           (PrivateGeneralizedLinearModel(**CLAIM, rounds=3), "", False),
+           (PrivateLasso(**CLAIM, rounds=2), "", False),
+           (PrivateLasso(**CLAIM, method="descent", bounds="private"), " and bounds", False),
+           (PrivateLinearRegression(**CLAIM, rounds=2, method="descent"), "", False),
+           (PrivateLogisticLasso(**BOTH, rounds=2), "", True),
+           (PrivateLogisticLasso(**BOTH, method="descent"), " and descent", True),
+           (PrivateLogisticRegression(**BOTH, rounds=2, class_weight="balanced"), "", True),
+           (SparseERM(**BOTH, **SPARSE, rounds=2), "", True),
+           (SparseERM(loss="squared", **CLAIM, **SPARSE, rounds=2, rate=0.5), " and rate", False),
+       )},
     "ThresholdedMean": of_machines(
         ThresholdedMean(**CLAIM, sparsity=1, x_bound=1.0), MACHINES, ODD_MACHINES),
     "ThresholdedRegression": of_machines(

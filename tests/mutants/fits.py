@@ -64,6 +64,14 @@ class ScalesByTheData(PrivateLasso):
         return super().fit(numbers / np.abs(numbers).max(axis=0), y, ledger=ledger)
 
 
+class ScalesWeights(PrivateLasso):
+    """Divides weights by their mean, in front of the gate."""
+
+    def fit(self, X, y, ledger=None, sample_weight=None):
+        weights = np.clip(filled(sample_weight), 0.0, 1.0)
+        return super().fit(X, y, ledger=ledger, sample_weight=weights / (2 * weights.mean()))
+
+
 class ScalesByTheGreatest(PrivateScaler):
     """Takes the greatest magnitude itself where the histogram finds a scale."""
 
@@ -86,6 +94,7 @@ def beside(wrong, right):
 
 REPLAYED = dict([
     beside(PublishesLabels, RIGHT), beside(SaysHowMany, RIGHT), beside(ScalesByTheData, LASSO),
-    beside(WarnsOfConstants, LASSO), beside(ScalesByTheGreatest, CASES["PrivateScaler"]),
+    beside(WarnsOfConstants, LASSO), beside(ScalesWeights, CASES["PrivateLasso, weights"]),
+    beside(ScalesByTheGreatest, CASES["PrivateScaler"]),
 ])  # fmt: skip
 KINDS = dict([beside(InfersClasses, RIGHT), beside(RefusesMissing, LASSO)])

@@ -1,5 +1,6 @@
 """Wrong ways to train on private labels, and the runs and reports that convict them."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -29,38 +30,40 @@ class TwiceTheEpsilon(LabelSGD):
 class ReadsLabelsPastTheGate(LabelSGD):
     """Starts from the labels' mean, past the gate."""
 
-    def _run_sgd(self, ledger, executor):
-        theta, square = super()._run_sgd(ledger, executor)
-        return theta + 1e-12 * float(np.mean(ledger._data)), square
+    def _run_sgd(self, ledger, executor=None, start=None):
+        found = super()._run_sgd(ledger, executor, start)
+        leaked = 1e-12 * float(np.mean(ledger._data))
+        return dataclasses.replace(found, total=found.total + leaked * found.steps)
 
 
 class TwoReportsPerUser(LabelSGD):
     """Averages two reports of every user."""
 
-    def _run_sgd(self, ledger, executor):
+    def _run_sgd(self, ledger, executor=None, start=None):
         ledger.release_each(ledger.plan.parts[0], label_sgd.label_query, np.arange(40))
-        return super()._run_sgd(ledger, executor)
+        return super()._run_sgd(ledger, executor, start)
 
 
 class UsersOrderedByLabel(LabelSGD):
     """Takes the users in the order of their labels."""
 
-    def _run_sgd(self, ledger, executor):
+    def _run_sgd(self, ledger, executor=None, start=None):
         order = np.argsort(np.asarray(ledger._data), kind="stable")
         ledger.release_each(ledger.plan.parts[0], label_sgd.label_query, order[:20])
-        return np.zeros(3), 0.0
+        return label_sgd.Descent(np.zeros(3), np.zeros(3), 1.0, lipschitz=1.0)
 
 
 class SpanOfTrueLabelOnly(LabelSGD):
     """Sends gradients whose span is that of the true label alone."""
 
-    def _run_sgd(self, ledger, executor):
+    def _run_sgd(self, ledger, executor=None, start=None):
         def own(labels):
             span = GradientSpan.regular_simplex(self.k)
             return span.label_corners(labels) * (1 + labels[:, None])
 
         ledger.release_each(ledger.plan.parts[0], own)
-        return 1e-9 * np.asarray(ledger._data, dtype=float), 0.0
+        leaked = 1e-9 * np.asarray(ledger._data, dtype=float)
+        return label_sgd.Descent(leaked, leaked, 1.0, lipschitz=1.0)
 
 
 class OffsetForgotten(SupportSetDecoder):

@@ -126,6 +126,25 @@ def test_any_requests_give_the_rows_of_the_whole_data(form):
         assert chunks.sparse == (form == "sparse")
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "numbers"])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_column_stands_beside_its_users(form, held):
+    data, column = np.arange(33.0).reshape(11, 3), np.arange(11.0)
+    pieces = [FORMS[form](part) for part in np.split(data, [4, 4, 9])]
+    chunks = Chunks(lambda: pieces, (11, 3))
+    chunks.takes_arrays = held
+    beside = chunks.beside(column)
+    assert (beside.restarts, beside.takes_arrays) == (True, held)
+    for who in (slice(2, 10, 3), slice(0, 11), np.array([7, 0, 9])):
+        *rows, numbers = beside[who]
+        known = chunks[who] if form == "pairs" else (chunks[who],)
+        assert plain(tuple(rows)) == plain(known)
+        assert numbers.tolist() == column[who].tolist()
+    with pytest.warns(UserWarning, match="hold more users; they were not read"):
+        *_, numbers = Chunks(pieces, (8, 3)).beside(column[:8])[0:8]
+    assert numbers.tolist() == column[:8].tolist()
+
+
 def test_what_is_no_whole_data_set_is_refused_or_said():
     rows = np.ones((4, 3))
     once = Chunks(iter([rows]), (4, 3))

@@ -32,7 +32,7 @@ from algorithms import (
     SparseERM,
     ThresholdedRegression,
 )
-from algorithms.base import adaptive_descent, column_bounds
+from algorithms.base import column_bounds
 from algorithms.base import row_blocks as blocks
 from algorithms.base.clipped_gradient_descent import (
     BlockClippedGradient,
@@ -404,7 +404,6 @@ COPIES = {"frank-wolfe", "frank-wolfe, private bounds", "sampled"}
 
 @pytest.mark.parametrize("name", IN_MEMORY)
 def test_single_numbers_and_scales_by_blocks_change_no_bit(name, monkeypatch):
-    monkeypatch.setattr(adaptive_descent, "MOST_ROUNDS", 5)
     rng = np.random.default_rng(6)
     x = rng.uniform(-1.2, 1.2, (2000, 4)).astype(np.float32)
     y, made, found = np.where(x[:, 0] > 0, 1.0, -1.0), IN_MEMORY[name], set()
@@ -417,7 +416,6 @@ def test_single_numbers_and_scales_by_blocks_change_no_bit(name, monkeypatch):
 @pytest.mark.parametrize("form", ["C", "F", "single", "frame"])
 @pytest.mark.parametrize("name", [name for name in IN_MEMORY if name not in COPIES])
 def test_a_fit_makes_no_copy_of_its_rows(name, form, monkeypatch):
-    monkeypatch.setattr(adaptive_descent, "MOST_ROUNDS", 5)
     monkeypatch.setattr(blocks, "DENSE_BLOCK_ENTRIES", 1 << 12)
     monkeypatch.setattr(column_bounds, "HELD_BYTES", 0)
     x = np.random.default_rng(7).uniform(-1, 1, (20_000, 20))

@@ -14,8 +14,10 @@ from scipy.optimize import brentq
 from accountant import ZCDP, Budget, BudgetExceeded, Chunks, OffPlan, ParameterError, Repeat
 from algorithms import PrivateLasso, PrivateLinearRegression, PrivateLogisticLasso
 from algorithms.base.exact_minimum import project_to_l1_ball
+from algorithms.base.glm_losses import LOGISTIC, SQUARED
 from algorithms.base.row_blocks import clipped_rows
 from algorithms.base.signal import NoSignalWarning
+from algorithms.frank_wolfe.constant_scores import ConstantScores
 from algorithms.frank_wolfe.constants import Bounds, optimal_rounds
 from algorithms.frank_wolfe.dense_scores import DenseScores
 from audits import privacy_losses, replay
@@ -25,6 +27,7 @@ from tests.laws.exact_fits import lasso_in_a_ball
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (500, 6))
 Y = np.clip(X @ [0.6, -0.3, 0, 0, 0, 0] + 0.05 * RNG.normal(size=500), -1, 1)
+THETA = np.array([0.6, -0.3, 0.1])
 
 
 @passes_scikit_learn_checks(PrivateLasso(1.0, 1e-6, rounds=5, random_state=0))
@@ -63,9 +66,10 @@ def test_sensitivity_is_the_bound_of_the_gradient():
     assert wide.plan((100, 3)).part.sensitivity == 2 * 3 * 2 * 2 * (3 * 2 + 5) / 100
 
 
-def test_no_record_moves_a_score_by_more_than_declared():
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_record_moves_a_score_by_more_than_declared(weighted):
     rng = np.random.default_rng(3)
-    bounds = Bounds(1.5, 1.0, 1.0)
+    bounds = Bounds(1.5, 1.0, 1.0, 2.0)
     declared = bounds.score_sensitivity(20, "replace")
     greatest = 0.0
     for _ in range(300):
@@ -73,8 +77,12 @@ def test_no_record_moves_a_score_by_more_than_declared():
         other_x, other_y = x.copy(), y.copy()
         other_x[0], other_y[0] = 1e6 * rng.normal(size=3), 1e6 * rng.normal()  # clipped
         queries = DenseScores(bounds), DenseScores(bounds)
+        weights = rng.uniform(0.0, 3.0, 20)
+        others = np.append(rng.uniform(-9.0, 9.0), weights[1:])
+        pair = ((x, y, weights), (other_x, other_y, others)) if weighted else (
+            (x, y), (other_x, other_y))  # fmt: skip
         for t in range(1, 6):
-            one, two = queries[0]((x, y)), queries[1]((other_x, other_y))
+            one, two = queries[0](pair[0]), queries[1](pair[1])
             greatest = max(greatest, np.abs(one - two).max())
             step = 2 / (t + 2)
             feature, vertex = int(rng.integers(3)), 1.5 * rng.choice([-1, 1])
@@ -83,12 +91,45 @@ def test_no_record_moves_a_score_by_more_than_declared():
     assert 0.5 * declared < greatest <= declared * (1 + 1e-12)
 
 
-def test_scores_are_the_gradient_at_theta():
-    bounds, theta = Bounds(2.0, 1.0, 1.0), np.zeros(6)
-    query = DenseScores(bounds)
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [SQUARED, LOGISTIC], ids=["squared", "logistic"])
+def test_no_record_moves_the_score_of_a_constant_by_more_than_declared(loss, weighted, relation):
+    rng, declared, greatest = np.random.default_rng(4), 0.01, 0.0
+    query = ConstantScores(Bounds(1.0, 1.0, 1.0, 2.0), loss, THETA, 1.0, relation, declared)
+    for _ in range(200):
+        x, y, weights = rng.choice([-1.0, 1.0], (9, 3)), rng.choice([-1.0, 1.0], 9), np.ones(9)
+        y[0], weights[0] = np.sign(-x[0] @ THETA), 9.0
+        other_x, other_y, others = x.copy(), y.copy(), weights.copy()
+        other_x[0] *= 0.0 if relation == "add-remove" else -1e6  # what is removed adds nothing
+        other_y[0] *= 0.0 if relation == "add-remove" else rng.choice([-1e6, 1e6])
+        others[0] = 0.0 if relation == "add-remove" else rng.choice([-1.0, 1.0, 1e9])
+        arrays = 3 if weighted else 2
+        moved = query((x, y, weights)[:arrays]) - query((other_x, other_y, others)[:arrays])
+        greatest = max(greatest, np.abs(moved).max())
+    assert 0.9 * declared < greatest <= declared
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [SQUARED, LOGISTIC], ids=["squared", "logistic"])
+def test_the_score_of_a_constant_is_the_mean_slope_there(loss, weighted):
+    x, y, weights = X[:, :3], np.where(Y > 0, 1.0, -1.0), np.linspace(-1.0, 3.0, 500)
+    query = ConstantScores(Bounds(1.0, 1.0, 1.0, 2.0), loss, THETA, 1.0, "replace", 0.01)
+    shares = np.clip(weights, 0, 2) / 2 if weighted else np.ones(500)
+    slopes = [shares @ loss.slope(x @ THETA + constant, y) / 500 for constant in query.candidates]
+    scores = query((x, y, weights)[: 2 + weighted])
+    slopes = np.abs(slopes) / (2 if loss is SQUARED else 1)  # whose slope is twice the residual
+    moved = 4.0 if loss is SQUARED else 1 + math.tanh(0.5)
+    assert scores == pytest.approx(-0.01 * 500 / moved * slopes, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("weights", [(), (np.linspace(-1.0, 3.0, 500),)], ids=["equal", "weighted"])
+def test_scores_are_the_gradient_at_theta(weights):
+    bounds, theta = Bounds(2.0, 1.0, 1.0, 2.0), np.zeros(6)
+    query, shares = DenseScores(bounds), np.clip(weights[0], 0, 2) / 2 if weights else np.ones(500)
     for t, (feature, vertex) in enumerate([(1, 2.0), (4, -2.0), (1, -2.0)], start=1):
-        gradient = 2 * X.T @ (X @ theta - Y) / len(Y)
-        assert query((X, Y)) == pytest.approx(2.0 * np.concatenate([gradient, -gradient]))
+        gradient = 2 * X.T @ (shares * (X @ theta - Y)) / len(Y)
+        assert query((X, Y, *weights)) == pytest.approx(2.0 * np.concatenate([gradient, -gradient]))
         step = 2 / (t + 2)
         theta *= 1 - step
         theta[feature] += step * vertex

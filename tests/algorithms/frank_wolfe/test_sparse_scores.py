@@ -41,30 +41,36 @@ def tail(winners, probabilities):
     return chi2.sf(((seen - expected) ** 2 / expected).sum(), expected.size - 1)
 
 
-def rounds_of(loss, scale, count, seed=3, bounds=BOUNDS):
+WEIGHTS = np.linspace(-0.5, 1.5, 60)  # beyond both ends of what counts
+WEIGHED = pytest.mark.parametrize("weights", [(), (WEIGHTS,)], ids=["equal", "weighted"])
+
+
+def rounds_of(loss, scale, count, weights=(), seed=3, bounds=BOUNDS):
     """(lazy scores, dense scores) of rounds with random moves."""
     rng = np.random.default_rng(seed)
     query, dense = SparseScores(bounds, loss, scale), DenseScores(bounds, loss)
     thick = X.toarray()
     for t in range(1, count + 1):
-        yield query((X, Y)), dense((thick, Y))
+        yield query((X, Y, *weights)), dense((thick, Y, *weights))
         feature, vertex = int(rng.integers(40)), bounds.radius * rng.choice([-1.0, 1.0])
         query.move(feature, vertex)
         dense.move(step_size(t), feature, vertex)
 
 
+@WEIGHED
 @LOSSES
-def test_scores_are_those_of_the_dense_form(loss):
-    for look, scores in rounds_of(loss, 0.05, 200):
+def test_scores_are_those_of_the_dense_form(loss, weights):
+    for look, scores in rounds_of(loss, 0.05, 200, weights):
         assert look.scores() == pytest.approx(scores, abs=1e-12)
         assert look.at(np.arange(80)) == pytest.approx(scores, abs=1e-12)
 
 
+@WEIGHED
 @LOSSES
 @pytest.mark.parametrize("scale", [1e-4, 0.05, 5.0])
-def test_levels_hold_every_vertex_once_under_its_bound(loss, scale):
+def test_levels_hold_every_vertex_once_under_its_bound(loss, scale, weights):
     slack = []
-    for look, scores in rounds_of(loss, scale, 150):
+    for look, scores in rounds_of(loss, scale, 150, weights):
         bounds, counts = look.levels()
         levels = np.repeat(np.arange(counts.size), counts)
         places = np.concatenate([np.arange(count) for count in counts])

@@ -30,7 +30,10 @@ SHARED = Path(__file__).parents[4] / "shared" / "data"
 
 @passes_scikit_learn_checks(LabelPrivateClassifier(math.inf, non_private=True, random_state=0),
     LabelPrivateClassifier(math.inf, loss="hinge", non_private=True, random_state=0),
-    LabelPrivateClassifier(2.0, classes=[0, 1], random_state=0),)  # fmt: skip
+    LabelPrivateClassifier(2.0, classes=[0, 1], random_state=0),
+    LabelPrivateClassifier(2.0, method="one pass", classes=[0, 1], random_state=0),
+    LabelPrivateClassifier(math.inf, method="one pass", non_private=True, random_state=0),
+    )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::algorithms.base.non_private.NotPrivateWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

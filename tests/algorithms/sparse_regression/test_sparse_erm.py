@@ -106,7 +106,8 @@ def test_golden_noise():
 
 @pytest.mark.parametrize("loss", list(ERM_LOSSES))
 @pytest.mark.parametrize("thin", [False, True])
-def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin, weighted):
     rng = np.random.default_rng(5)
     declared, greatest = 2 * 1.5 / 20, 0.0
     for _ in range(300):
@@ -117,10 +118,13 @@ def test_no_record_moves_a_gradient_by_more_than_declared(loss, thin):
         other_x[0, :3] *= -1
         if loss == "squared":
             other_y[0] = 1e9 * rng.normal()
-        gradient = MeanGradient(ERM_LOSSES[loss], 1.5, 20)
+        gradient = MeanGradient(ERM_LOSSES[loss], 1.5, 20, weight_bound=2.0)
         gradient.theta = np.array([0.0, 0.0, 0.0, 10 ** rng.uniform(0, 5)])
         kind = sparse.csr_array if thin else np.asarray
-        moved = gradient((kind(x), y)) - gradient((kind(other_x), other_y))
+        weights = rng.uniform(0.0, 2.0, (2, 20))
+        weights[0, 0], weights[1] = 9.0, [rng.uniform(-1.0, 9.0), *weights[0, 1:]]
+        pair = ((kind(x), y, weights[0]), (kind(other_x), other_y, weights[1]))
+        moved = gradient(pair[0][: 2 + weighted]) - gradient(pair[1][: 2 + weighted])
         greatest = max(greatest, np.linalg.norm(moved))
     assert 0.7 * declared < greatest <= declared * (1 + 1e-12)
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from accountant import ParameterError, PrivateValueError, PureLoss, Sequential, Tight
+from accountant import ParameterError, PureLoss, Sequential, Tight
 from accountant.ledger.ledger import Ledger
 from algorithms import PrivateTopK
 from algorithms.statistics.private_top_k import (
@@ -174,7 +174,7 @@ def test_codes_and_queries():
     numbers = PrivateTopK(k=1, categories=[5, 1.5], epsilon=1.0)
     assert numbers.codes([1.5, 5, 7, np.nan]).tolist() == [[1], [0], [-1], [-1]]
     assert CountsOf(partial(category_counts, size=4), np.array([3, 0]))(HERE).tolist() == [0, 9]
-    with pytest.raises(PrivateValueError):
+    with pytest.raises(ParameterError, match="0 sample"):
         made.codes([])
 
 
