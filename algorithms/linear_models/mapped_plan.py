@@ -50,6 +50,9 @@ from algorithms.linear_models.feature_moments import (
 from mechanisms.gaussian import Gaussian
 
 MOST_PRODUCTS = 1000  # largest number of features whose products are released
+# Products are released also where they are expected to leave a little more loss: features usually
+# have more unlike scales than `reference_spectra`.
+WORTH_OF_PRODUCTS = 1.5
 MOST_OF_MOMENTS = 0.2  # the largest share that moments are worth
 FEWEST_ROUNDS, MOST_ROUNDS = 60, 200  # if none is asked for
 
@@ -159,7 +162,7 @@ def worth_of(
     if products_fit(sizes, mu, shares):
         # The noise is half hidden by a ridge of half its norm.
         with_products = steps_with(shares, max(LEAST_CURVATURE, norm_of_noise(sizes, mu, shares)))
-        if needs_products or with_products.loss < steps.loss:
+        if needs_products or with_products.loss < WORTH_OF_PRODUCTS * steps.loss:
             chosen, steps = shares, with_products
     rounds = max(FEWEST_ROUNDS, math.ceil(steps.travel / LONGEST))
     return Worth(chosen, rounds, steps.loss)
