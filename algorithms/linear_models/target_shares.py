@@ -45,9 +45,9 @@ class TargetRange(NamedTuple):
         """
         sums, width = np.concatenate([[0.0], np.cumsum(released)]), 2 * y_bound / CELLS
         for length in range(1, CELLS):
-            held = sums[length:] - sums[:-length]
-            start = int(held.argmax())
-            if held[start] >= max(HELD, 0.5 + SURE * noise * math.sqrt(length)):
+            run_shares = sums[length:] - sums[:-length]
+            start = int(run_shares.argmax())
+            if run_shares[start] >= max(HELD, 0.5 + SURE * noise * math.sqrt(length)):
                 reach = min(REACH * length * width / 2, y_bound)
                 return cls((start + length / 2) * width - y_bound, reach)
         return cls(0.0, y_bound)
@@ -106,5 +106,5 @@ def released_constant(ledger: Any, y_bound: float, executor: Executor | None) ->
     part = ledger.plan.parts[1]
     query = MeanOfBlocks(BlockMean(y_bound, targets), ledger.shape[0], executor)
     mean = float(ledger.release(part, query, shape=1)[0])
-    kept = max(0.0, 1 - noise_of(part) ** 2 / mean**2) if mean else 0.0
-    return float(np.clip(targets.centre + kept * targets.reach * mean, -y_bound, y_bound))
+    signal_share = max(0.0, 1 - noise_of(part) ** 2 / mean**2) if mean else 0.0
+    return float(np.clip(targets.centre + signal_share * targets.reach * mean, -y_bound, y_bound))
