@@ -101,9 +101,7 @@ def test_the_range_holds_most_targets_and_is_short(targets, longest, y_bound):
     assert found.reach <= longest * y_bound
     # Targets in another unit have the same range, in that unit.
     assert found == tuple(y_bound * np.array(TargetRange.of(released, noise, 1.0)))
-    about_zero = found.about_zero()
-    assert about_zero.centre == 0.0
-    assert about_zero.reach == abs(found.centre) + found.reach
+    assert found.about_zero() == (0.0, abs(found.centre) + found.reach)
 
 
 def test_where_noise_hides_the_range_it_is_the_whole_one():
