@@ -66,7 +66,8 @@ class BlockTargets:
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return one vector."""
-        places = np.clip(block[1] / self.y_bound, -1.0, 1.0)
+        # Divided first, a target could overflow, and the warning would tell of it.
+        places = np.clip(block[1], -self.y_bound, self.y_bound) / self.y_bound
         cells = np.minimum((places + 1) * (CELLS / 2), CELLS - 1).astype(np.intp)
         return np.bincount(cells, minlength=CELLS).astype(float)
 
