@@ -242,9 +242,9 @@ class PrivateLinearRegression(PrivatelyBounded):
                 allowed = "False: noise hides products of features; or more records or epsilon"
                 raise ParameterError("intervals", self.intervals, allowed)
             worth = self._worth((records, features))
-            if not worth.rounds:
-                return self._warned_plan(constant_plan(budget, records, relation), features)
             rounds = rounds or worth.rounds
+            if not rounds:
+                return self._warned_plan(constant_plan(budget, records, relation), features)
             plan = private_plan(budget, sizes, rounds, worth.shares, relation)
             return self._warned_plan(plan, features)
         moved, releases = statistics_sensitivity(records), 1
@@ -279,7 +279,8 @@ class PrivateLinearRegression(PrivatelyBounded):
         """Fit on features and targets; see `PrivateRegressor.fit`.
 
         ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  A weight
-        of 2 is no second record: it has no noise of its own, and costs the same privacy.
+        of 2 is no second record: it has no noise of its own, and costs the same privacy.  For a
+        constant alone all records weigh alike.
         """
         if finds_bounds(self):
             return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
@@ -378,7 +379,7 @@ class PrivateLinearRegression(PrivatelyBounded):
         bound = max(self._row_bound(features), reach / 10)
         worth, targets = self._worth(ledger.shape), TargetRange(0.0, self.y_bound)
         shares = worth.shares
-        if not worth.rounds:
+        if not GradientRounds.of(ledger.plan).count:
             constant = released_constant(ledger, self.y_bound, executor)
             return np.append(np.zeros(features), constant), None
         if shares.targets:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 
 from accountant.numerics import Array
+from algorithms.base.clipped_gradient_descent import WITHIN
 from algorithms.base.row_blocks import MeanOfBlocks
 from algorithms.linear_models.mapped_plan import noise_of
 
@@ -84,7 +85,7 @@ class BlockMean:
         """Return one number."""
         clipped = np.clip(block[1], -self.y_bound, self.y_bound)
         places = (clipped - self.targets.centre) / self.targets.reach
-        return np.array([np.clip(places, -1.0, 1.0).sum()])
+        return np.array([WITHIN * np.clip(places, -1.0, 1.0).sum()])
 
 
 def released_range(
