@@ -241,12 +241,12 @@ def counted_once(query: Any, key: str, schema: Schema) -> CellCounts:
 
     The selection and the statistic of its keys see the same rows, so both use these counts.
     """
-    known: list[KeyCounts | None] = []
+    cell_counts: list[KeyCounts | None] = []
 
     def counts(frame: Any) -> KeyCounts | None:
-        if not known:
-            known.append(counts_of_distinct(query, frame, key, schema))
-        return known[0]
+        if not cell_counts:
+            cell_counts.append(counts_of_distinct(query, frame, key, schema))
+        return cell_counts[0]
 
     return counts
 

@@ -141,7 +141,7 @@ class Reading(NamedTuple):
         It differs from person to person where those are named by whole numbers.
         """
         named, code = rows.collect_schema().get(PERSON, nw.String()), nw.lit(1, nw.Int64)
-        labels = []
+        labels: list[str] = []
         if named.is_integer() and named not in {nw.UInt64, nw.UInt128, nw.Int128}:
             code = nw.col(PERSON).cast(nw.Int64) % PRIME
         for name, value in self.values.items():
@@ -166,7 +166,7 @@ def translated(
 ) -> nw.LazyFrame[Any]:
     """Return rows with new values of a column for old ones; others become null."""
     if not rows.implementation.is_duckdb():
-        types = {str: nw.String, float: nw.Float64, int: nw.Int64}
+        types: dict[type, Any] = {str: nw.String, float: nw.Float64, int: nw.Int64}
         replaced = nw.col(column).replace_strict(
             old, new, default=None, return_dtype=types[type(new[0])]
         )

@@ -170,7 +170,13 @@ def plain_series(series: nw.Series[Any], kind: ColumnKind | None) -> nw.Series[A
         if backend.is_pandas():
             import pandas as pd
 
-            native = pd.Series(values, dtype=float if are_floats else object)
+            native: Any = series.to_native()
+            same = values is cells and getattr(native.dtype, "hasobject", False)
+            native = (
+                native.reset_index(drop=True)
+                if same
+                else pd.Series(values, dtype=float if are_floats else object)
+            )
             return nw.from_native(native, series_only=True)
         return nw.new_series(
             series.name, values, nw.Float64 if are_floats else nw.String, backend=backend
@@ -245,9 +251,9 @@ def texts_of(cells: list[Any]) -> list[str | None]:
     """Return the text of each cell, as `text_of` does, of many cells at once where it can."""
     types = set(map(type, cells))
     texts = cells if types == {str} else [cell for cell in cells if type(cell) is str]
-    whole = "".join(texts)
+    letters = "".join(texts)
     if any(issubclass(kind, str) for kind in types - {str}) or not (
-        whole.isascii() or SURROGATES.search(whole) is None
+        letters.isascii() or SURROGATES.search(letters) is None
     ):
         return list(map(text_of, cells))
     return texts if texts is cells else [cell if type(cell) is str else None for cell in cells]
