@@ -250,16 +250,16 @@ class MeanOfClippedGradients:
         if not isinstance(features, Chunks) or self._features.root is not None:
             if self._known_lengths is None or not same_memory(self._known_lengths[0], features):
                 work: Callable[[Any], Any] = partial(clipped_lengths, self._features)
-                kept = blocks
+                read_blocks = blocks
                 if isinstance(features, Chunks):
                     vector = np.random.default_rng().uniform(0.5, 1.0, features.shape[1])
                     work = partial(KnownLengths.of, self._features, vector)
-                    kept = [
+                    read_blocks = [
                         rows for rows in blocks if 2 * vector.itemsize * rows.stop <= HELD_BYTES
                     ]
-                kept_rows = (first_array(take_rows(features, rows)) for rows in kept)
-                known = list(map_in_order(work, kept_rows, self._executor))
-                self._known_lengths = features, known + lengths[len(kept) :]
+                kept_rows = (first_array(take_rows(features, rows)) for rows in read_blocks)
+                measured_lengths = list(map_in_order(work, kept_rows, self._executor))
+                self._known_lengths = features, measured_lengths + lengths[len(read_blocks) :]
             lengths = self._known_lengths[1]
         pieces = (
             (take_rows(data, block_rows), block_lengths)

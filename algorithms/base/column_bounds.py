@@ -75,9 +75,9 @@ class ColumnBounds(NamedTuple):
         scales, limits = self.scales[columns], self.limits[columns]
         if isinstance(rows, np.ndarray):
             scaled_rows = np.array(rows, dtype=np.float64, order="C")
-            whole, width = len(rows) - len(rows) % ROWS_TOGETHER, math.prod(rows.shape[1:])
-            wide = scaled_rows[:whole].reshape(-1, ROWS_TOGETHER * width)
-            for part, count in ((wide, ROWS_TOGETHER), (scaled_rows[whole:], 1)):
+            grouped, width = len(rows) - len(rows) % ROWS_TOGETHER, math.prod(rows.shape[1:])
+            wide = scaled_rows[:grouped].reshape(-1, ROWS_TOGETHER * width)
+            for part, count in ((wide, ROWS_TOGETHER), (scaled_rows[grouped:], 1)):
                 ends = np.tile(limits, count)
                 np.minimum(part, ends, out=part)  # both take less time than `numpy.clip`
                 np.maximum(part, -ends, out=part)

@@ -333,6 +333,6 @@ def project_to_l1_ball(vector: Array, radius: float) -> Array:
     # Every size is lowered by the same number, such that the positive sizes add up to the radius.
     ordered = np.sort(sizes)[::-1]
     excess = (np.cumsum(ordered) - radius) / np.arange(1, sizes.size + 1)
-    lowered = excess[np.flatnonzero(ordered > excess)[-1]]
+    lowered = excess[np.flatnonzero(ordered >= excess)[-1]]
     shorter: Array = np.sign(vector) * np.maximum(sizes - lowered, 0.0)
     return shorter

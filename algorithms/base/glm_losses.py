@@ -127,8 +127,8 @@ def clipped_slope(loss: LinearLoss, bound: float, inner: Array, y: Array) -> Arr
 def clipped_value(loss: LinearLoss, bound: float, inner: Array, y: Array) -> Array:
     """Return a loss that goes on as a straight line beyond the scores of the steepest slopes."""
     score_at: Any = loss.score_at
-    near = np.clip(inner, score_at(-bound, y), score_at(bound, y))
-    return loss.value(near, y) + bound * np.abs(inner - near)
+    inner_within = np.clip(inner, score_at(-bound, y), score_at(bound, y))
+    return loss.value(inner_within, y) + bound * np.abs(inner - inner_within)
 
 
 def scaled(formula: Callable[[Any, Any], Any], factor: float, inner: Any, y: Any) -> Any:

@@ -58,14 +58,15 @@ class ShiftedSlope:
 class BlockSlopes:
     """The summed slopes of a block of records at every candidate constant, and what they count.
 
-    For the squared loss it is one sum, of ``y - <x, theta>``: the sum of slopes at a constant is
-    minus that, plus the constant for each record.
+    Without ``candidates``, for the squared loss, it is one sum, of ``y - <x, theta>``: the sum of
+    slopes at a constant is minus that, plus the constant for each record.  The query decides which
+    it is, for in another process the loss is another object.
     """
 
     bounds: Bounds
     loss: LinearLoss
     theta: Array
-    candidates: Array
+    candidates: Array | None
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return a sum for each candidate, or that of residuals; last, what the records count."""
@@ -73,7 +74,7 @@ class BlockSlopes:
         y = np.clip(block[1], -self.bounds.y, self.bounds.y)
         inner = row_products(clipped_rows(block[0], self.bounds.x), self.theta)
         count = np.broadcast_to(shares, y.shape).sum()
-        if self.loss is SQUARED:
+        if self.candidates is None:
             return np.array([np.sum(shares * (y - inner)), count])
         sums = [
             np.sum(shares * self.loss.slope(inner + constant, y)) for constant in self.candidates
@@ -112,11 +113,11 @@ class ConstantScores:
 
     def __call__(self, data: tuple[Any, ...]) -> Array:
         """Return the score of each candidate."""
-        records, candidates = data[0].shape[0], self.candidates
-        work = BlockSlopes(self.bounds, self.loss, self.theta, candidates)
+        records, candidates, is_squared = data[0].shape[0], self.candidates, self.loss is SQUARED
+        work = BlockSlopes(self.bounds, self.loss, self.theta, None if is_squared else candidates)
         *sums, count = sum_over_blocks(work, data, self.executor) / records
         mean = np.array(sums)
-        if self.loss is SQUARED:
+        if is_squared:
             mean = mean - count * candidates
         unit = self.sensitivity / self.moved(records, weighted=len(data) > 2)
         scores: Array = -WITHIN * unit * np.abs(mean)

@@ -306,6 +306,8 @@ class L1Estimator(PrivatelyBounded):
             return self._scaled_summary()
         scale = GradientRounds.of(self.plan_).mechanism.scale
         if isinstance(self.plan_, Sequential):
+            if not self.rounds_:
+                return "slopes are 0, as noise would hide them: a constant alone is released"
             return (
                 f"noise of deviation {scale:.4g} clipping norms on every coordinate of "
                 f"{self.rounds_} gradients, beside {len(self.plan_.parts) - 1} other releases"

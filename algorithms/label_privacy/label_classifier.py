@@ -218,12 +218,12 @@ class LabelPrivateClassifier(ScoreClassifier, ClassifierMixin, PrivateEstimator)
                 allowed = f"{self.classes_.tolist()}, as in the first call; fit starts anew"
                 raise ParameterError("classes", declared, allowed)
             declared = self.classes_
-        known, X, codes = self._labelled(X, y, declared, reset=not begun)
-        optimiser: Any = self._checked_optimiser(codes, X, known)
+        class_names, X, codes = self._labelled(X, y, declared, reset=not begun)
+        optimiser: Any = self._checked_optimiser(codes, X, class_names)
         if begun:
             optimiser = copy.copy(self.optimiser_).set_params(**optimiser.get_params())
         else:
-            self.classes_ = known
+            self.classes_ = class_names
             self.shift_, self.scale_ = _shift_and_scale(X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotPrivateWarning)

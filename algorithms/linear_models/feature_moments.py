@@ -208,7 +208,7 @@ class MappedFeatures(NamedTuple):
         """
         curvatures = curvatures_of(self.spectrum, self.steps.ridge)
         constant = np.array([self.constant_curvature])
-        variances = [each * self.steps.variance(each) for each in (curvatures, constant)]
+        variances = [h * self.steps.variance(h) for h in (curvatures, constant)]
         return (self.longest_step * gradient_noise) ** 2 * float(np.concatenate(variances).sum())
 
     def in_l1_ball(self, theta: Array, radius: float) -> Array:

@@ -358,7 +358,7 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
         shares, budget = SHARES, (float(self.epsilon), float(self.delta))
         if BOOLEAN.check("intervals", self.intervals):
             shares = shares._replace(**FOR_INTERVALS)
-        if not self._scales_target:
+        if not self._regression_loss().is_equivariant:
             shares = shares._replace(targets=0.0)
         relation = check_relation("relation", self.relation, RECORD_RELATIONS)
         return worth_of_regression(

@@ -1,11 +1,12 @@
 """Linear regression by a trusted curator: noisy clipped gradients or noisy sufficient statistics.
 
 "statistics" is one release: products of features, and of features with the target.  "descent" is a
-sequence of releases: the *moments* (mean and mean squared length of rows); the *products* of
-features, if noise does not hide them; the *rounds*, each a mean of clipped gradients; and, where
-intervals are wanted, a *closing* gradient that clips hardly any record.  Moments and products make
-a linear *map* of the features, a preconditioner of the descent.  The *signal* is about the length
-of a clipped gradient over the noise of all rounds together (`signal_of`).
+sequence of releases: the *shares of targets* in cells between their bounds; the *moments* (mean and
+mean squared length of rows); the *products* of features, if noise does not hide them; the *rounds*,
+each a mean of clipped gradients; and, where intervals are wanted, a *closing* gradient that clips
+hardly any record.  Shares of targets say where the descent begins.  Moments and products make a
+linear *map* of the features, a preconditioner of the descent.  The *signal* is about the length of
+a clipped gradient over the noise of all rounds together (`signal_of`).
 
 References: Song, Chaudhuri & Sarwate (2013); Wang (2018).
 """
@@ -110,11 +111,12 @@ class PrivateLinearRegression(PrivatelyBounded):
     """Least squares with ridge and intercept; (epsilon, delta)-DP for every record.
 
     Features and targets are those scaled to the public bounds; data beyond them are clipped.
-    "descent" releases the mean of features and their products, which precondition the descent so
-    that few steps are enough, then noisy mean gradients, each record's clipped to a norm that
-    follows the residuals; "statistics" releases noisy products of features and targets once.
-    "auto" takes "statistics" where the plan shows that their noise is small, on many records, and
-    "descent" elsewhere.
+    "descent" releases where targets lie, then the mean of features and their products, which
+    precondition the descent so that few steps are enough, then noisy mean gradients, each record's
+    clipped to a norm that follows the residuals.  Where the shape shows that noise would hide
+    slopes, only the constant is released, and `coef_` is 0.  "statistics" releases noisy products
+    of features and targets once.  "auto" takes "statistics" where the plan shows that their noise
+    is small, on many records, and "descent" elsewhere.
 
     Parameters
     ----------
@@ -141,7 +143,7 @@ class PrivateLinearRegression(PrivatelyBounded):
     weight_bound : float
         Largest weight of a record; a record counts as the share of it, and costs the same privacy.
     rounds : int or None
-        Number of gradients; None takes 60 to 200, by shape and epsilon.
+        Number of gradients, if any; None takes 60 to 200, by shape and epsilon.
     intervals : bool
         Whether `interval` is wanted, for which "descent" keeps two fifths of the budget: for a last
         gradient that clips hardly any record.
@@ -240,9 +242,9 @@ class PrivateLinearRegression(PrivatelyBounded):
                 allowed = "False: noise hides products of features; or more records or epsilon"
                 raise ParameterError("intervals", self.intervals, allowed)
             worth = self._worth((records, features))
-            if not worth.rounds:
-                return self._warned_plan(constant_plan(budget, records, relation), features)
             rounds = rounds or worth.rounds
+            if not rounds:
+                return self._warned_plan(constant_plan(budget, records, relation), features)
             plan = private_plan(budget, sizes, rounds, worth.shares, relation)
             return self._warned_plan(plan, features)
         moved, releases = statistics_sensitivity(records), 1
@@ -277,7 +279,8 @@ class PrivateLinearRegression(PrivatelyBounded):
         """Fit on features and targets; see `PrivateRegressor.fit`.
 
         ``sample_weight`` is clipped to [0, weight_bound]; None weighs every record alike.  A weight
-        of 2 is no second record: it has no noise of its own, and costs the same privacy.
+        of 2 is no second record: it has no noise of its own, and costs the same privacy.  For a
+        constant alone all records weigh alike.
         """
         if finds_bounds(self):
             return self._fit_scaled(X, y, executor, ledger, sample_weight=sample_weight)
@@ -376,7 +379,7 @@ class PrivateLinearRegression(PrivatelyBounded):
         bound = max(self._row_bound(features), reach / 10)
         worth, targets = self._worth(ledger.shape), TargetRange(0.0, self.y_bound)
         shares = worth.shares
-        if not worth.rounds:
+        if not GradientRounds.of(ledger.plan).count:
             constant = released_constant(ledger, self.y_bound, executor)
             return np.append(np.zeros(features), constant), None
         if shares.targets:
@@ -450,8 +453,8 @@ class PrivateLinearRegression(PrivatelyBounded):
             closing = "" if self.closing_ is None else ", and of a last one that clips hardly any"
             return (
                 f"noise of deviation {noise_of(rounds.mechanism):.4g} clipping norms on every "
-                f"coordinate of {rounds.count} gradients{closing}, after {before} releases of "
-                f"moments; {clipped}"
+                f"coordinate of {rounds.count} gradients{closing}, after {before} other releases; "
+                f"{clipped}"
             )
         statistics: Any = self.statistics_
         return (

@@ -61,8 +61,8 @@ def worth_of_regression(
     noise = shares_moved(CELLS, relation) / (sizes.records * mu)
     if shares.targets:
         share = max(shares.targets, (noise / NOISE_OF_SHARES) ** 2)
-        most = shares.targets if needs_products else MOST_OF_TARGETS
-        shares = shares._replace(targets=share if share <= most else 0.0)
+        limit = shares.targets if needs_products else MOST_OF_TARGETS
+        shares = shares._replace(targets=share if share <= limit else 0.0)
     constant = square_of_constant(shares) * fit_intercept
     worth = worth_of(sizes, mu, shares, moves, CLIP_SQUARE, constant, needs_products)
     if is_mean and fit_intercept and not needs_products and worth.loss > LOSS_OF_CONSTANT:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 
 from accountant.numerics import Array
+from algorithms.base.clipped_gradient_descent import WITHIN
 from algorithms.base.row_blocks import MeanOfBlocks
 from algorithms.linear_models.mapped_plan import noise_of
 
@@ -45,9 +46,9 @@ class TargetRange(NamedTuple):
         """
         sums, width = np.concatenate([[0.0], np.cumsum(released)]), 2 * y_bound / CELLS
         for length in range(1, CELLS):
-            held = sums[length:] - sums[:-length]
-            start = int(held.argmax())
-            if held[start] >= max(HELD, 0.5 + SURE * noise * math.sqrt(length)):
+            run_shares = sums[length:] - sums[:-length]
+            start = int(run_shares.argmax())
+            if run_shares[start] >= max(HELD, 0.5 + SURE * noise * math.sqrt(length)):
                 reach = min(REACH * length * width / 2, y_bound)
                 return cls((start + length / 2) * width - y_bound, reach)
         return cls(0.0, y_bound)
@@ -66,7 +67,8 @@ class BlockTargets:
 
     def __call__(self, block: tuple[Any, ...]) -> Array:
         """Return one vector."""
-        places = np.clip(block[1] / self.y_bound, -1.0, 1.0)
+        # Divided first, a target could overflow, and the warning would tell of it.
+        places = np.clip(block[1], -self.y_bound, self.y_bound) / self.y_bound
         cells = np.minimum((places + 1) * (CELLS / 2), CELLS - 1).astype(np.intp)
         return np.bincount(cells, minlength=CELLS).astype(float)
 
@@ -83,7 +85,7 @@ class BlockMean:
         """Return one number."""
         clipped = np.clip(block[1], -self.y_bound, self.y_bound)
         places = (clipped - self.targets.centre) / self.targets.reach
-        return np.array([np.clip(places, -1.0, 1.0).sum()])
+        return np.array([WITHIN * np.clip(places, -1.0, 1.0).sum()])
 
 
 def released_range(
@@ -106,5 +108,5 @@ def released_constant(ledger: Any, y_bound: float, executor: Executor | None) ->
     part = ledger.plan.parts[1]
     query = MeanOfBlocks(BlockMean(y_bound, targets), ledger.shape[0], executor)
     mean = float(ledger.release(part, query, shape=1)[0])
-    kept = max(0.0, 1 - noise_of(part) ** 2 / mean**2) if mean else 0.0
-    return float(np.clip(targets.centre + kept * targets.reach * mean, -y_bound, y_bound))
+    signal_share = max(0.0, 1 - noise_of(part) ** 2 / mean**2) if mean else 0.0
+    return float(np.clip(targets.centre + signal_share * targets.reach * mean, -y_bound, y_bound))

@@ -224,11 +224,11 @@ class LocalMean(PartlyFitted):
         """
         check_is_fitted(self)
         self._warn_if_not_private("intervals are")
-        found = self._calls.sums
-        if found is None:
-            found = self._report_sums(self._calls.plans[0], self.transcript_)
-        deviation = np.sqrt(found.squares / max(found.users - 1, 1) / found.users)
-        interval = normal_interval(found.mean, deviation, confidence)
+        moments = self._calls.sums
+        if moments is None:
+            moments = self._report_sums(self._calls.plans[0], self.transcript_)
+        deviation = np.sqrt(moments.squares / max(moments.users - 1, 1) / moments.users)
+        interval = normal_interval(moments.mean, deviation, confidence)
         return np.clip(interval, -self.row_bound, self.row_bound)
 
     def _noise_summary(self) -> str:
@@ -250,9 +250,9 @@ class Moments:
 
     def __add__(self, others: Moments) -> Moments:
         """Return the moments of the reports of both (Chan, Golub & LeVeque 1979)."""
-        users, apart = self.users + others.users, others.mean - self.mean
-        mean = self.mean + apart * (others.users / users)
-        between = apart**2 * (self.users * others.users / users)
+        users, difference = self.users + others.users, others.mean - self.mean
+        mean = self.mean + difference * (others.users / users)
+        between = difference**2 * (self.users * others.users / users)
         return Moments(users, mean, self.squares + others.squares + between)
 
 

@@ -90,9 +90,10 @@ def test_intervals_asked_for_are_there_after_every_method():
     made = made.set_params(intervals=True).fit(X, Y)
     assert made.method_ == "descent"
     assert made.interval(0.95).shape == (5, 2)
-    assert "and of a last one that clips hardly any, after 2 releases" in made.summary()
-    assert [type(one).__name__ for one in made.plan_.parts] == ["Gaussian", "Gaussian", "Repeat",
-                                                                 "Gaussian"]  # fmt: skip
+    assert "and of a last one that clips hardly any, after 3 other releases" in made.summary()
+    assert [type(one).__name__ for one in made.plan_.parts] == [
+        *["Gaussian"] * 3, "Repeat", "Gaussian",
+    ]  # fmt: skip
     # few records: noise hides the products that a descent needs, as the plan shows
     assert type(made.plan((50, 60))) is Gaussian
     with pytest.raises(ParameterError, match="or more records or epsilon"):
