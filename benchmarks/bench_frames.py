@@ -6,6 +6,7 @@ one row more or less, or one row exchanged.  Times are seconds of the processor.
 ``--coverage N`` counts how many of N intervals of 95 % of quantiles cover, for each setting.
 ``--engines N`` asks DuckDB for statistics of N rows of a table, beside its own GROUP BY.
 ``--keys N`` counts the private keys that are kept of N persons who have many, in rounds and at once.
+``--distinct N`` counts N rows by 10^5 private keys beside pandas, and by a public table on DuckDB.
 ``--tumult N`` asks Tumult Analytics (PySpark) N times too, with the Python that TUMULT_PYTHON names.
 """
 
@@ -32,6 +33,7 @@ from algorithms.frames import (
     Schema,
     count,
     histogram,
+    join_public,
     mean,
     median,
     quantiles,
@@ -43,7 +45,9 @@ from benchmarks.frame_peers import BINS, Case, installed
 from benchmarks.measure import beside, options
 from experiments.datasets import SHARED, present
 
-OPTIONS = options(__doc__, rows=1_000_000, runs=1000, coverage=0, engines=0, keys=0, tumult=0)
+OPTIONS = options(
+    __doc__, rows=1_000_000, runs=1000, coverage=0, engines=0, keys=0, distinct=0, tumult=0
+)
 ROWS, RUNS = (4_000, 20) if OPTIONS.quick else (OPTIONS.rows, OPTIONS.runs)
 SECONDS = 0.2 if OPTIONS.quick else 3.0  # of the processor, for the error of one library
 FILES = {"adult": "adult/adult.csv.gz", "housing": "california_housing/housing.csv.gz"}
@@ -308,6 +312,34 @@ def keys(persons):
             print(f"| {words} | {once:.1f} | {rounds:.1f} | {ratio} |", flush=True)
 
 
+def distinct(rows):
+    """Seconds of a count by private keys, and of one by a public table of keys on DuckDB."""
+    import duckdb
+
+    rng = np.random.default_rng(1)
+    numbers = rng.integers(0, 100_000, rows)
+    texts = np.array([f"key{i}" for i in range(100_000)], dtype=object)
+    asked, schema = count(by="key", epsilon=1.0, delta=1e-6), Schema({"key": Key()})
+    print(f"a count of {rows:,} rows by 10^5 keys, seconds of the processor, beside pandas groupby")
+    for words, dtype in (("whole numbers", "int64"), ("pandas str", "str"), ("objects", object)):
+        cells = numbers if dtype == "int64" else texts[numbers]
+        frame = pd.DataFrame({"key": pd.Series(cells, dtype=dtype)})
+        ledger = Filter(frame, Budget(1e6, delta=0.5), notion="pure", rng=0)
+        took = seconds(lambda ledger=ledger: asked.release(ledger, schema), least=2.0)
+        bare = seconds(lambda frame=frame: frame.groupby("key").size(), least=2.0)
+        print(f"  {words}: {took:.2f} s, {beside(took, bare, 'pandas')}", flush=True)
+    keys_of_table, many = texts[:10_000], numbers[:1_000_000] % 10_000
+    table = pd.DataFrame({"key": keys_of_table, "size": rng.random(10_000)})
+    visits = pd.DataFrame({"key": texts[many], "cost": rng.random(many.size)})
+    database = duckdb.connect()
+    database.register("made", visits)
+    database.execute("CREATE TABLE visits AS SELECT * FROM made")
+    joined = join_public(Schema({"cost": Number(0, 1)}), table, on="key")
+    ledger = Filter(database.table("visits"), Budget(1e6), rng=0)
+    took = seconds(lambda: mean("size", epsilon=1.0).release(ledger, joined), least=2.0)
+    print(f"  mean of a public table of 10^4 keys, {many.size:,} rows of DuckDB: {took:.2f} s")
+
+
 def tumult(runs):
     """Errors and seconds by the clock of Tumult Analytics, in its own Python, beside ours."""
     with tempfile.TemporaryDirectory() as folder:
@@ -340,7 +372,12 @@ def main():
     if OPTIONS.coverage:
         coverage(OPTIONS.coverage)
         return
-    for work, size in ((engines, OPTIONS.engines), (keys, OPTIONS.keys), (tumult, OPTIONS.tumult)):
+    for work, size in (
+        (engines, OPTIONS.engines),
+        (keys, OPTIONS.keys),
+        (distinct, OPTIONS.distinct),
+        (tumult, OPTIONS.tumult),
+    ):
         if size:
             work(size)
             return

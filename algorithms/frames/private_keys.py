@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any, cast
@@ -45,6 +45,7 @@ from mechanisms.gaussian_partition_selection import GaussianPartitionSelection
 
 SHARE = 0.5  # share of epsilon for the selection of keys; the statistic has the rest
 ROUNDS = (1, 9, 81)  # what the rounds of a selection cost in rho, one to another
+CellCounts = Callable[[Any], KeyCounts | None]  # of a frame, see `counted_once`
 OWN_SHARES = (0.3, 0.5, 0.7)  # shares of delta that keys of one person are tried with
 
 
@@ -168,6 +169,7 @@ def kept_keys(
     schema: Schema,
     facts: FrameFacts,
     max_cells: int,
+    of_cells: CellCounts | None = None,
 ) -> list[Any]:
     """Release the selections, and return the selected keys.
 
@@ -175,8 +177,9 @@ def kept_keys(
     cells; further keys are left out.
     """
     names: list[str] = []
+    how = partial(key_counts, query, key=key, schema=schema, of_cells=of_cells)
     for selection in selections:
-        counted = partial(key_counts, query, key=key, schema=schema, selection=selection)
+        counted = partial(how, selection=selection)
         released = unseen(partial(counted, earlier=tuple(names)))
         names += np.asarray(ledger.release(selection, released)).tolist()
     public_axes = [axis for axis in query.keys if axis.column != key]
@@ -200,10 +203,11 @@ def released_by_keys(
 ) -> Answer:
     """Answer a query: release the selections, then the statistic of the keys that they kept."""
     selections, noise = steps_by_keys(query, key, schema)
-    names = kept_keys(query, key, ledger, selections, schema, facts, MOST_CELLS)
+    of_cells = counted_once(query, key, schema)
+    names = kept_keys(query, key, ledger, selections, schema, facts, MOST_CELLS, of_cells)
     public = with_keys(schema, key, names)
     # Where no key is kept, the noise is released on a zero, because the plan contains this release.
-    exact_sums = unseen(lambda frame: sums_by_keys(query, frame, key, public, names))
+    exact_sums = unseen(lambda frame: sums_by_keys(query, frame, key, public, names, of_cells))
     numbers = (
         math.prod(table_shape(query.keys, public)) * query.statistic.basis(public, "laplace").size
     )
@@ -213,11 +217,18 @@ def released_by_keys(
     return Answer(str(query), query.statistic, query.keys, public, noise, released, facts.backend)
 
 
-def sums_by_keys(query: Any, frame: Any, key: str, public: Schema, names: list[Any]) -> Any:
+def sums_by_keys(
+    query: Any,
+    frame: Any,
+    key: str,
+    public: Schema,
+    names: list[Any],
+    of_cells: CellCounts | None = None,
+) -> Any:
     """Return the exact sums of the selected keys; 0 where there are none."""
     if not names or not isinstance(query.statistic, Count | Persons) or len(query.keys) > 1:
         return query.sums(frame, public, "laplace") if names else 0
-    counted = counts_of_distinct(query, frame, key, public)
+    counted = (of_cells or counted_once(query, key, public))(frame)
     if counted is None:
         return query.sums(frame, public, "laplace")
     rows = dict(zip(counted.keys.tolist(), counted.counts.tolist(), strict=True))
@@ -225,14 +236,29 @@ def sums_by_keys(query: Any, frame: Any, key: str, public: Schema, names: list[A
     return np.asarray(counts) if len(counts) > 1 else counts[0]
 
 
+def counted_once(query: Any, key: str, schema: Schema) -> CellCounts:
+    """Return a function that counts the equal cells of the frame of a query at its first call.
+
+    The selection and the statistic of its keys see the same rows, so both use these counts.
+    """
+    cell_counts: list[KeyCounts | None] = []
+
+    def counts(frame: Any) -> KeyCounts | None:
+        if not cell_counts:
+            cell_counts.append(counts_of_distinct(query, frame, key, schema))
+        return cell_counts[0]
+
+    return counts
+
+
 def counts_of_distinct(query: Any, frame: Any, key: str, schema: Schema) -> KeyCounts | None:
     """Return how many rows have each key, where each row is a person and nothing else is asked.
 
-    The engine counts equal cells, and only distinct ones are read as texts.  The result is None of
-    other questions, of frames that are not in memory, and of columns of Python objects.
+    Equal cells are counted, and only distinct ones are read as texts.  The result is None of other
+    questions, and of frames that are not in memory.
     """
     from algorithms.frames.rows import Reading
-    from algorithms.frames.sources import COUNT, prepared
+    from algorithms.frames.sources import COUNT, plain_series, prepared
 
     reading = Reading(query.used, query.where, schema)
     if schema.person is not None or query.where is not None or list(reading.columns) != ["c0"]:
@@ -242,7 +268,9 @@ def counts_of_distinct(query: Any, frame: Any, key: str, schema: Schema) -> KeyC
         return None
     cells = table[key]
     native_type: Any = getattr(cells.to_native(), "dtype", None)
-    if getattr(native_type, "hasobject", False) or not (
+    if getattr(native_type, "hasobject", False):
+        table = plain_series(cells, Key()).alias(key).to_frame()
+    elif getattr(native_type, "categories", None) is None and not (
         cells.dtype.is_integer() or cells.dtype == nw.String
     ):
         return None
@@ -264,6 +292,7 @@ def key_counts(
     schema: Schema,
     selection: KeySelection | None = None,
     earlier: Sequence[str] = (),
+    of_cells: CellCounts | None = None,
 ) -> KeyCounts:
     """Return how many persons have each key in a frame, or the sums of their weights.
 
@@ -275,7 +304,8 @@ def key_counts(
     from algorithms.frames.sources import COUNT, grouped, once_a_person, source_of
 
     weighs = isinstance(selection, GaussianPartitionSelection)
-    if not weighs and (counted := counts_of_distinct(query, frame, key, schema)) is not None:
+    of_cells = of_cells or counted_once(query, key, schema)
+    if not weighs and (counted := of_cells(frame)) is not None:
         return counted
     reading = Reading(query.used, query.where, schema)
     keys_each = keys_per_person(key, schema)

@@ -19,7 +19,7 @@ import narwhals as nw
 from algorithms.frames.columns.dates import Date, days_since
 from algorithms.frames.columns.keys import Key
 from algorithms.frames.columns.kinds import DROP, ColumnKind, whole
-from algorithms.frames.columns.lookups import JoinKey
+from algorithms.frames.columns.lookups import JoinKey, LookedUp
 from algorithms.frames.conditions import Condition
 from algorithms.frames.formulas import Formula
 from algorithms.frames.schema import HASH, Schema
@@ -94,10 +94,15 @@ class Reading(NamedTuple):
         """Return the rows that may count, as declared; those of a person are not cut yet."""
         kinds = {c: kind for c, kind in self.kinds.items() if c[0] == "c"}
         missing = {c: kind for c, kind in self.kinds.items() if c[0] == "n"}
+        rows = read
+        for c, kind in kinds.items():
+            if isinstance(kind, LookedUp):
+                rows = translated(rows, c, kind.texts, kind.table_values)
+                kinds[c] = kind.table_kind
         needed = [k.present(nw.col(c)) for c, k in kinds.items() if k.filled == DROP]
         if self.schema.person is not None:
             needed.append(~nw.col(PERSON).is_null())
-        rows = read.filter(*needed) if needed else read
+        rows = rows.filter(*needed) if needed else rows
         if kinds:
             rows = rows.with_columns(**{c: as_declared(nw.col(c), k) for c, k in kinds.items()})
         if missing:
@@ -136,6 +141,7 @@ class Reading(NamedTuple):
         It differs from person to person where those are named by whole numbers.
         """
         named, code = rows.collect_schema().get(PERSON, nw.String()), nw.lit(1, nw.Int64)
+        labels: list[str] = []
         if named.is_integer() and named not in {nw.UInt64, nw.UInt128, nw.Int128}:
             code = nw.col(PERSON).cast(nw.Int64) % PRIME
         for name, value in self.values.items():
@@ -143,14 +149,39 @@ class Reading(NamedTuple):
             if isinstance(kind, Key | JoinKey):
                 continue  # equal hashes are ordered by the keys themselves
             if kind.bounds is None:
-                codes = range(len(kind.texts))
-                number = value.replace_strict(kind.texts, codes, default=0, return_dtype=nw.Int64)
+                labels.append(f"label {len(labels)}")
+                rows = rows.with_columns(value.alias(labels[-1]))
+                rows = translated(rows, labels[-1], kind.texts, range(len(kind.texts)))
+                number = nw.col(labels[-1]).fill_null(0)
             else:
                 low, high = kind.bounds
                 number = whole((value / 2 - low / 2) / (high / 2 - low / 2) * (PRIME - 1))
             code = (code * 1_103_515_245 + number.cast(nw.Int64)) % PRIME
             code = (code * code + 12_345) % PRIME
-        return rows.with_columns(code.alias(HASH))
+        return rows.with_columns(code.alias(HASH)).drop(labels)
+
+
+def translated(
+    rows: nw.LazyFrame[Any], column: str, old: Sequence[Any], new: Sequence[Any]
+) -> nw.LazyFrame[Any]:
+    """Return rows with new values of a column for old ones; others become null."""
+    if not rows.implementation.is_duckdb():
+        types: dict[type, Any] = {str: nw.String, float: nw.Float64, int: nw.Int64}
+        replaced = nw.col(column).replace_strict(
+            old, new, default=None, return_dtype=types[type(new[0])]
+        )
+        return rows.with_columns(replaced.alias(column))
+    # DuckDB would search a list from its start for each row; a join has a hash table.
+    from duckdb import ConstantExpression, FunctionExpression
+
+    new_of = dict(zip(old, new, strict=True))  # a value that is in it twice would double rows
+    one_row = rows.to_native().limit(0).aggregate("count(*)")
+    table = one_row.select(
+        *(FunctionExpression("unnest", ConstantExpression(list(values))).alias(name)
+          for name, values in (("old", new_of.keys()), ("new", new_of.values())))
+    )  # fmt: skip
+    joined = rows.join(nw.from_native(table), left_on=column, right_on="old", how="left")
+    return joined.with_columns(nw.col("new").alias(column)).drop("new")
 
 
 def first_rows(
@@ -176,7 +207,7 @@ def first_rows(
 
 def plain(column: nw.Expr, dtype: Any) -> nw.Expr:
     """Return categories as texts, and times with a zone as the clock shows there."""
-    if dtype in {nw.Categorical, nw.Enum}:
+    if dtype == nw.Categorical or dtype == nw.Enum:  # noqa: PLR1714 (an Enum has its own hash)
         return column.cast(nw.String)
     if dtype == nw.Datetime and dtype.time_zone is not None:
         return column.dt.replace_time_zone(None)

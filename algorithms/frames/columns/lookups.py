@@ -68,13 +68,6 @@ class LookedUp(ColumnKind):
         """Return where a row has a key of the table."""
         return column.is_in(list(self.texts))
 
-    def declared(self, column: nw.Expr) -> nw.Expr:
-        """Return what the table has for the keys."""
-        dtype = nw.Float64 if isinstance(self.table_values[0], float) else nw.String
-        return column.replace_strict(
-            self.texts, self.table_values, default=None, return_dtype=dtype
-        )
-
     @property
     def rule(self) -> str:
         """Where values are from, and what counts as what, in words."""

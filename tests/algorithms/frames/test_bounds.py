@@ -2,11 +2,14 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from accountant import Budget, Filter, Ledger, ParameterError, Tight
 from accountant.numerics.rounding import round_up
+from accountant.plans.adjacency import Adjacency
+from algorithms.base.column_bounds import CLIPPED, BoundsSearch
 from algorithms.frames import (
     Category,
     Flag,
@@ -258,3 +261,19 @@ def test_weights_in_words():
     words = count(by="g", epsilon=1.0).weighted_by("w").explain(Schema(COLUMNS))
     assert "count weighted by w by g" in words
     assert "noise of scale 4 on the sum of w" in words
+
+
+def test_bounds_of_a_frame_are_within_one_octave_of_those_of_an_array():
+    # Noise is taken for rows with a chance of 1e-9 a column in the frame; the array has none.
+    rng, scale, declared = np.random.default_rng(3), 3.0, 2.0**20
+    schema = Schema({"x": Number(-declared, declared)})
+    query = bounds("x", noise="gaussian", scale=scale, confidence=1 - 1e-9)
+    search = BoundsSearch((declared,), Adjacency.ADD_REMOVE, (1.0,))
+    for seed in range(25):
+        numbers = 2.0 ** rng.uniform(-10, 10) * rng.standard_t(rng.integers(3, 30), 20_000)
+        of_frame = found(query, schema, pl.DataFrame({"x": numbers}), seed).value
+        counts = search.counts_of_block((numbers[:, None],))
+        of_array = search.bounds_of(counts, scale, len(numbers)).limits[0]
+        for bound in (max(map(abs, of_frame)), of_array):
+            assert 1 / 2 <= bound / of_array <= 2
+            assert (np.abs(numbers) > bound).mean() <= CLIPPED

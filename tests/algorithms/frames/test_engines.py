@@ -5,6 +5,7 @@ import datetime as dt
 import dask
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -23,6 +24,7 @@ from algorithms.frames import (
     contingency,
     count,
     histogram,
+    join_public,
     mean,
     median,
     persons,
@@ -192,6 +194,24 @@ def test_texts_of_a_database_are_equal_only_if_all_letters_are():
     every = Schema({"job": Category(["cook"], missing="other")}, person="id", order="hash")
     sums = count(by="job", epsilon=1.0).sums(connection.table("t"), every, "laplace")
     assert sums.sum() == 2
+
+
+@pytest.mark.parametrize("collation", ["", "COLLATE NOCASE"])
+def test_keys_of_a_public_table_are_equal_only_if_all_letters_are(collation):
+    connection = duckdb.connect()
+    connection.execute("SET default_collation = 'NOCASE'")
+    connection.execute(f"CREATE TABLE t (shop VARCHAR {collation})")
+    connection.execute("INSERT INTO t VALUES ('a'), ('A'), ('a'), ('b'), (NULL)")
+    shops = pd.DataFrame({"shop": ["a", "A", "B"], "place": ["x", "y", "z"]})
+    schema = join_public(Schema({"age": Number(0, 9)}), shops, on="shop")
+    sums = count(by="place", epsilon=1.0).sums(connection.table("t"), schema, "laplace")
+    assert sums.tolist() == [2, 1, 0]
+
+
+def test_labels_that_are_one_float_double_no_rows_of_a_database():
+    relation = duckdb.connect().sql(f"SELECT 1 AS id, {2**53} AS big")
+    schema = Schema({"big": Category([2**53, 2**53 + 1])}, "id", 2, order="hash")
+    assert count("big", epsilon=1.0).sums(relation, schema, "laplace") == 1
 
 
 @pytest.mark.parametrize(("kinds", "facts", "words"), [

@@ -309,3 +309,42 @@ def test_equal_cells_are_counted_as_rows_are(library, key, monkeypatch):
     assert (by_cells[1], sum(by_cells[0].values())) == (expected, 62 if key == "zip" else 58)
     monkeypatch.setattr(private_keys, "counts_of_distinct", lambda *question: None)
     assert counts() == by_cells
+
+
+class ClaimsEquality(str):
+    """A text that says it is equal to all others."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return hash("a")
+
+
+def objects(*cells):
+    return pd.Series(cells, dtype=object)
+
+
+@pytest.mark.parametrize("column", [
+    objects("a", "b", "a"),
+    objects("a", "a\ud800", "b", "a", "", "a\0", "x" * 300),
+    objects("a", None, 1, True, 1.0, float("nan"), b"a", ["a"], {}, "b", "a"),
+    objects("a", np.str_("a"), ClaimsEquality("b"), 1),
+    pd.Series(pd.Categorical.from_codes([0, 1, 0, -1, 2, 3, 4], [*"ab", "", "a\0", "never"]))[:-1],
+    pd.Series(pd.Categorical.from_codes([0, 1, 0, 2], pd.Index(["a", "b", 1], dtype=object))),
+    pl.Series(["a", "b", "a", None], dtype=pl.Enum(["b", "a"])),
+])  # fmt: skip
+def test_cells_of_objects_and_categories_are_counted_by_their_plain_texts(column, monkeypatch):
+    frame = {"pandas": pd, "polars": pl}[type(column).__module__.split(".")[0]].DataFrame
+    schema = declared(person=None, rows_per_person=1)
+
+    def counts():
+        data = frame({"shop": column})
+        counted = private_keys.key_counts(count(by="shop", **COST), data, "shop", schema)
+        return dict(zip(counted.keys.tolist(), counted.counts.tolist(), strict=True))
+
+    assert counts() == {"a": 2, "b": 1}
+    monkeypatch.setattr(private_keys, "counts_of_distinct", lambda *question: None)
+    assert counts() == {"a": 2, "b": 1}
