@@ -8,6 +8,8 @@ imported, which changes SciPy: `test_array_api` runs them in a process of its ow
 import os
 
 import pytest
+import sklearn
+from numpy.lib import NumpyVersion
 from sklearn.base import is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
@@ -18,6 +20,8 @@ OF_ANY_FIT = {"check_supervised_y_no_nan": LEAK}
 EQUAL = "a weight of two is no second record: it has no noise of its own, and costs the same"
 COLUMN = "the categories of persons are mostly one column"
 SEPARABLE = "fifteen records are separable by ten features: their minimum is at infinity"
+ORDER = "up to scikit-learn 1.6 the two classes of this check follow the order of records"
+BEFORE_1_7 = NumpyVersion(sklearn.__version__) < "1.7.0"
 EQUIVALENCE = (
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
@@ -55,14 +59,17 @@ def expected_failures(estimator):
     """The checks that an estimator may fail, each with its reason."""
     if not hasattr(estimator, "epsilon"):
         return {}
+    tags = estimator.__sklearn_tags__()
     if getattr(estimator, "non_private", False):
         weighs = has_fit_parameter(estimator, "sample_weight")
         unbound = not hasattr(estimator, "radius")
         at_infinity = unbound and (
             is_classifier(estimator) or getattr(estimator, "loss", "") == "poisson"
         )
-        return dict.fromkeys(EQUIVALENCE, SEPARABLE) if weighs and at_infinity else {}
-    found, tags = dict(OF_ANY_FIT), estimator.__sklearn_tags__()
+        found = dict.fromkeys(EQUIVALENCE, SEPARABLE) if weighs and at_infinity else {}
+        of_two = is_classifier(estimator) and not tags.classifier_tags.multi_class
+        return found | (dict.fromkeys(EQUIVALENCE, ORDER) if of_two and BEFORE_1_7 else {})
+    found = dict(OF_ANY_FIT)
     if has_fit_parameter(estimator, "sample_weight"):
         found |= OF_WEIGHTS
     if tags.input_tags.categorical:
