@@ -297,8 +297,8 @@ def warn_of_scale(mechanism: Any, output: Any, rows: int) -> None:
 
     A count or a sum is at most ``sensitivity * rows``.  The answer is what was released, with its
     noise; the declaration and the number of rows are public.  So the warning reveals nothing that
-    is not known.  An answer beyond by less than `SURE` scales of noise is not warned of.  Numbers of
-    candidates, which selections answer with, are no sums.
+    is not known.  An answer beyond by less than `SURE` scales of noise is not warned of, nor
+    is the number of a candidate, which a selection answers with.
     """
     if getattr(mechanism, "statistic", None) not in {"count", "sum"}:
         return
