@@ -17,10 +17,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
+from accountant.errors import ParameterError
 from accountant.numerics import Array
 from algorithms.base.clipped_gradient_descent import WITHIN, FeatureMap, MeanOfClippedGradients
+from algorithms.base.column_bounds import PrivatelyBounded
 from algorithms.base.glm_losses import ScoreLoss
+from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.row_blocks import MeanOfBlocks, clipped_rows, row_products, squared_lengths
 from algorithms.linear_models.closing_gradient import linear_part
 from algorithms.linear_models.feature_moments import MappedFeatures
@@ -151,3 +155,38 @@ def close_curved(
         eigenvalues,
         curvature_noise,
     )
+
+
+class CurvedIntervals(PrivatelyBounded):
+    """An estimator with intervals by `close_curved`, whose result is `closing_`."""
+
+    closing_: CurvedClosing | None
+
+    def interval(self, confidence: float = 0.95) -> Array:
+        """Return intervals for the coefficients of the least loss in the population.
+
+        They count the noise and the sampling of records.  Their centres are coefficients without a
+        ridge, and with the threshold of the fit where the loss has one.
+
+        Parameters
+        ----------
+        confidence : float
+            Probability that an interval covers its coefficient, in (0, 1).
+
+        Returns
+        -------
+        numpy.ndarray of shape (features, 2)
+            Lower and upper ends; with an intercept a last row is its own.
+
+        Raises
+        ------
+        ParameterError
+            If the fit was without ``intervals``, or noise hides a direction of the features.
+        """
+        check_is_fitted(self)
+        CONFIDENCE.check("confidence", confidence)
+        if self.closing_ is None:
+            raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
+        if self.column_bounds_ is not None:
+            return self._scaled_interval(confidence)
+        return normal_interval(*self.closing_.errors(), confidence)

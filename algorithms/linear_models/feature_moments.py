@@ -308,8 +308,9 @@ def mapped_features(
         longest_step = 1 / (curvature * square + penalty)
         constant_curvature = curvature * constant**2 * longest_step
         length = math.hypot(constant, math.sqrt(square))
-        middle = spectra[-1]
-        return MappedFeatures(features, length, longest_step, steps, middle, constant_curvature)
+        # Noise adds up most where eigenvalues fall most steeply.
+        spectrum = spectra[-1]
+        return MappedFeatures(features, length, longest_step, steps, spectrum, constant_curvature)
     # The unit of the products is shortened_to^2 square.  Where ``shortened_to`` is below 1, square
     # is taken instead: if all rows are shortened, their products are too small by shortened_to^2.
     unit = max(shortened_to**2, 1.0) * square

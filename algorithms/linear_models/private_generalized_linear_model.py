@@ -31,7 +31,7 @@ from accountant.errors import ParameterError
 from accountant.numerics import Array
 from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Sequential
-from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
+from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM
 from algorithms.base.exact_minimum import ExactMinimum, record_weights
 from algorithms.base.fit_data import (
     PUBLIC,
@@ -42,12 +42,11 @@ from algorithms.base.fit_data import (
     validated_fit_data,
     with_weights,
 )
-from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.row_blocks import clipped_rows, row_products
 from algorithms.base.signal import gradients_hidden
-from algorithms.linear_models.closing_curvature import FOR_INTERVALS, CurvedClosing, close_curved
+from algorithms.linear_models.closing_curvature import FOR_INTERVALS, CurvedIntervals, close_curved
 from algorithms.linear_models.closing_gradient import gradient_deviation, linear_part
 from algorithms.linear_models.mapped_plan import (
     Sizes,
@@ -82,7 +81,7 @@ LEVEL = Interval(0.0, 1.0, "()")
 
 
 @dataclass(eq=False, repr=False)
-class PrivateGeneralizedLinearModel(PrivatelyBounded):
+class PrivateGeneralizedLinearModel(CurvedIntervals):
     """A Poisson, Huber or quantile regression; (epsilon, delta)-DP for every record.
 
     It releases what `PrivateLinearRegression` does by "descent": the mean of features and their
@@ -252,7 +251,7 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
             deviation = SKEWED * gradient_deviation(descent, noise)
             if loss.steered_share is not None:  # shares are of residuals within a width
                 deviation = mapped.length * descent.loss.norm / 2
-            self.closing_: CurvedClosing | None = close_curved(
+            self.closing_ = close_curved(
                 ledger, mapped, descent.theta, descent.loss.loss, deviation, executor
             )
         usual = USUAL_SLOPES * targets.reach**2 if loss.is_equivariant else USUAL_SCORES
@@ -312,35 +311,6 @@ class PrivateGeneralizedLinearModel(PrivatelyBounded):
         """
         metric = self._regression_loss().metric
         return float(metric(y, self.predict(X), sample_weight=sample_weight))
-
-    def interval(self, confidence: float = 0.95) -> Array:
-        """Return intervals for the coefficients of the least loss in the population.
-
-        They count the noise and the sampling of records.  Their centres are coefficients without a
-        ridge, and with the threshold of the fit.
-
-        Parameters
-        ----------
-        confidence : float
-            Probability that an interval covers its coefficient, in (0, 1).
-
-        Returns
-        -------
-        numpy.ndarray of shape (features, 2)
-            Lower and upper ends; with an intercept a last row is its own.
-
-        Raises
-        ------
-        ParameterError
-            If the fit was without ``intervals``, or noise hides a direction of the features.
-        """
-        check_is_fitted(self)
-        CONFIDENCE.check("confidence", confidence)
-        if self.closing_ is None:
-            raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
-        if self.column_bounds_ is not None:
-            return self._scaled_interval(confidence)
-        return normal_interval(*self.closing_.errors(), confidence)
 
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:

@@ -28,7 +28,7 @@ from accountant.plans.adjacency import RECORD_RELATIONS, REPLACE, check_relation
 from accountant.plans.plan import Repeat, Sequential
 from algorithms.base.binary_labels import checked_classes, encode_classes
 from algorithms.base.clipped_gradient_descent import MeanOfClippedGradients, descend
-from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM, PrivatelyBounded
+from algorithms.base.column_bounds import BOUNDS_SHARE, HEADROOM
 from algorithms.base.exact_minimum import ExactMinimum, record_weights
 from algorithms.base.fit_data import (
     PUBLIC,
@@ -40,7 +40,6 @@ from algorithms.base.fit_data import (
     with_weights,
 )
 from algorithms.base.glm_losses import LOGISTIC_OF_CLASSES, MultinomialLoss, ScoreObjective
-from algorithms.base.intervals import CONFIDENCE, normal_interval
 from algorithms.base.noisy_gradient_rounds import GradientRounds, mu_of_budget
 from algorithms.base.non_private import NoPrivacy
 from algorithms.base.renamed_parameters import renamed_arguments, renamed_parameters
@@ -55,7 +54,7 @@ from algorithms.linear_models.class_shares import (
     ClassWeights,
     public_weights,
 )
-from algorithms.linear_models.closing_curvature import FOR_INTERVALS, CurvedClosing, close_curved
+from algorithms.linear_models.closing_curvature import FOR_INTERVALS, CurvedIntervals, close_curved
 from algorithms.linear_models.feature_moments import Moves
 from algorithms.linear_models.mapped_plan import (
     Shares,
@@ -93,7 +92,7 @@ PRODUCT_NOISE = 0.02
 # `PrivatelyBounded` is the base for the arguments of `fit`; the tags say that it is a classifier.
 @renamed_parameters(batch_rate="rate")
 @dataclass(eq=False, repr=False)
-class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
+class PrivateLogisticRegression(ScoreClassifier, CurvedIntervals):
     """Logistic regression of two or more classes; (epsilon, delta)-DP for every record.
 
     A first release is the mean of features, a second one their products; both make a map under
@@ -319,7 +318,7 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         averaged = mapped.steps.averaged
         theta = descend(ledger, rounds.part, gradient, start, step, rounds.count, averaged)
         if self.intervals:
-            self.closing_: CurvedClosing | None = close_curved(
+            self.closing_ = close_curved(
                 ledger, mapped, theta, LOGISTIC_OF_CLASSES, mapped.length / 2, executor
             )
         usual = 1.0, CONSTANT_SQUARE
@@ -378,35 +377,6 @@ class PrivateLogisticRegression(ScoreClassifier, PrivatelyBounded):
         scores = np.stack([row_products(rows, coefficients) for coefficients in self.coef_], axis=1)
         scores = scores + self.intercept_
         return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
-
-    def interval(self, confidence: float = 0.95) -> Array:
-        """Return intervals for the coefficients of the least loss in the population.
-
-        They count the noise and the sampling of records; two classes, and ``intervals=True`` before
-        the fit.
-
-        Parameters
-        ----------
-        confidence : float
-            Probability that an interval covers its coefficient, in (0, 1).
-
-        Returns
-        -------
-        numpy.ndarray of shape (features, 2)
-            Lower and upper ends; with an intercept a last row is its own.
-
-        Raises
-        ------
-        ParameterError
-            If the fit was without ``intervals``, or noise hides a direction of the features.
-        """
-        check_is_fitted(self)
-        CONFIDENCE.check("confidence", confidence)
-        if self.closing_ is None:
-            raise ParameterError("intervals", False, "True before the fit, with epsilon below inf")
-        if self.column_bounds_ is not None:
-            return self._scaled_interval(confidence)
-        return normal_interval(*self.closing_.errors(), confidence)
 
     def _noise_summary(self) -> str:
         if self.column_bounds_ is not None:

@@ -76,12 +76,7 @@ def constant_plan(budget: tuple[float, float], records: int, relation: Adjacency
     moved = shares_moved(CELLS, relation) / records, Moves.of(relation).gradient / records
 
     def plan_of(noise: float) -> Sequential:
-        shares, mean = RANGE_OF_CONSTANT, 1 - RANGE_OF_CONSTANT
-        return Sequential(
-            [
-                gaussian_of_share(noise, moved[0], shares, CELLS),
-                gaussian_of_share(noise, moved[1], mean, 1),
-            ]
-        )
+        cells = gaussian_of_share(noise, moved[0], RANGE_OF_CONSTANT, CELLS)
+        return Sequential([cells, gaussian_of_share(noise, moved[1], 1 - RANGE_OF_CONSTANT, 1)])
 
     return plan_of(calibrate_near(plan_of, 1 / mu_of_budget(*budget), *budget))
