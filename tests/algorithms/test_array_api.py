@@ -18,4 +18,4 @@ def test_estimators_pass_the_checks_of_the_array_api():
         env=os.environ | {"SCIPY_ARRAY_API": "1"}, check=False,
     ).stdout  # fmt: skip
     assert len(checked) == 13
-    assert shown.splitlines()[-1].startswith("31 passed"), shown
+    assert shown.splitlines()[-1].startswith("43 passed"), shown
